@@ -254,6 +254,7 @@ fn disk_line(id: DiskId, disk: &Disk, usage: DiskUsage, observation: Option<Obse
             Some(Observation::Well { load }) => Some(load as f64 / 100.0),
             _ => None,
         },
+        "drain_bytes_per_s": Some(disk.drain_bytes_per_s).filter(|rate| *rate < u64::MAX),
         "capacity_bytes": disk.capacity_bytes,
         "used_bytes": usage.used_bytes,
         "reserved_bytes": usage.reserved_bytes,

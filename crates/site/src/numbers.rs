@@ -139,6 +139,8 @@ tags! {
     PASS_ENDED 0xF70E, "PassEnded";
     ROTTEN_COUNT 0xF710, "RottenCount";
 
+    DRAIN_RATE 0xF712, "DrainRate";
+
     DEFAULT_ACL 0xF6E0, "DefaultAcl";
     ACL 0xF6E2, "Acl";
 }

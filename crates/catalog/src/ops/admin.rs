@@ -63,6 +63,7 @@ impl Execution<'_> {
             is_up: true,
             capacity_bytes: add.capacity_bytes,
             load: 0,
+            drain_bytes_per_s: u64::MAX,
         };
         self.view.set(disk_key(id), &disk);
         Ok(Answer::Disk(id))
@@ -78,6 +79,7 @@ impl Execution<'_> {
         disk.is_up = changes.is_up.unwrap_or(disk.is_up);
         disk.capacity_bytes = changes.capacity_bytes.unwrap_or(disk.capacity_bytes);
         disk.load = changes.load.map_or(disk.load, |load| load.min(DISK_LOAD_MAX));
+        disk.drain_bytes_per_s = changes.drain_bytes_per_s.unwrap_or(disk.drain_bytes_per_s);
         self.view.set(disk_key(id), &disk);
         Ok(Answer::Done)
     }

@@ -162,6 +162,9 @@ pub struct Disk {
     pub capacity_bytes: u64,
     /// How busy it is, from 0 to [`DISK_LOAD_MAX`]: each step halves its chance to get new content.
     pub load: u8,
+    /// Octets a second that leave it while it is drained, within what all may: 0 while that is
+    /// paused, `u64::MAX` for no bound of its own.
+    pub drain_bytes_per_s: u64,
 }
 
 impl Record for Disk {
@@ -181,6 +184,9 @@ impl Record for Disk {
         encoder.octet(self.is_up.into());
         encoder.number(self.capacity_bytes);
         encoder.octet(self.load);
+        if self.drain_bytes_per_s != u64::MAX {
+            encoder.number(self.drain_bytes_per_s);
+        }
     }
 
     fn decode(decoder: &mut Decoder<'_>) -> Result<Self, Malformed> {
@@ -200,6 +206,11 @@ impl Record for Disk {
             capacity_bytes: decoder.number()?,
             // Rows of before disks said so end here.
             load: if decoder.0.is_empty() { 0 } else { decoder.octet()? },
+            // Those without a rate of their own do, too.
+            drain_bytes_per_s: match decoder.0 {
+                [] => u64::MAX,
+                _ => decoder.number()?,
+            },
         })
     }
 }
@@ -272,5 +283,26 @@ impl Record for DiskUsage {
 
     fn decode(decoder: &mut Decoder<'_>) -> Result<Self, Malformed> {
         Ok(Self { used_bytes: decoder.number()?, reserved_bytes: decoder.number()? })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn disks_of_before_they_had_a_load_and_a_rate_are_read() {
+        let mut row = b"\x04main\x01s\x01p\x01\x03\x01\x05".to_vec();
+        let read = |row: &[u8]| Disk::decode(&mut Decoder(row)).unwrap();
+        let disk = read(&row);
+        assert_eq!((disk.capacity_bytes, disk.load, disk.drain_bytes_per_s), (5, 0, u64::MAX));
+        row.push(2);
+        assert_eq!(read(&row), Disk { load: 2, ..disk.clone() });
+        for drain_bytes_per_s in [0, 7, u64::MAX - 1, u64::MAX] {
+            let mut encoder = Encoder::default();
+            let rated = Disk { load: 2, drain_bytes_per_s, ..disk.clone() };
+            rated.encode(&mut encoder);
+            assert_eq!(read(&encoder.0), rated);
+        }
     }
 }

@@ -211,6 +211,7 @@ fn read_disk_changes(fields: &mut Fields<'_>) -> Result<DiskChanges, DecodeError
         capacity_bytes: fields.optional_number(tag::CAPACITY)?,
         is_new_generation: fields.flag(tag::NEW_GENERATION)?,
         load: fields.optional_number(tag::LOAD)?,
+        drain_bytes_per_s: fields.optional_number(tag::DRAIN_RATE)?,
     })
 }
 

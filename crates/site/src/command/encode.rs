@@ -205,7 +205,7 @@ fn write_commit(writer: &mut Writer, commit: &Commit) {
 }
 
 fn write_disk_changes(writer: &mut Writer, changes: DiskChanges) {
-    let DiskChanges { state, is_up, capacity_bytes, is_new_generation, load } = changes;
+    let DiskChanges { state, is_up, capacity_bytes, is_new_generation, load, .. } = changes;
     if let Some(state) = state {
         writer.number(tag::DISK_STATE, state_number(state));
     }
@@ -218,5 +218,8 @@ fn write_disk_changes(writer: &mut Writer, changes: DiskChanges) {
     writer.flag(tag::NEW_GENERATION, is_new_generation);
     if let Some(load) = load {
         writer.number(tag::LOAD, load);
+    }
+    if let Some(rate) = changes.drain_bytes_per_s {
+        writer.number(tag::DRAIN_RATE, rate);
     }
 }

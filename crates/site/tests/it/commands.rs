@@ -168,6 +168,7 @@ fn of_operators() -> Vec<Command> {
                 capacity_bytes: Some(1),
                 is_new_generation: true,
                 load: Some(3),
+                drain_bytes_per_s: Some(20_000_000),
             },
         },
         Command::SetDisk { disk: DiskId(2), changes: DiskChanges::default() },

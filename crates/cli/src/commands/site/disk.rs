@@ -75,9 +75,22 @@ enum DiskCommand {
     },
     /// Have the replicas of a disk made elsewhere, and wait until it has none any more. If this is
     /// interrupted the head goes on; `disk set NUMBER --state ro` stops it.
+    #[command(after_help = "Examples:
+  byname site disk drain 3
+  byname site disk drain 3 --rate 50M
+  byname site disk drain 3 --pause           until it is drained again
+
+Every 10 s a line says what is left, the rate and the time to go. Rate and pause are in the catalog:
+they hold until the disk is drained again, whatever happens to heads.")]
     Drain {
         /// Its number.
         disk: u64,
+        /// Octets a second that leave it, and no more than `byname catalog --repair-rate`.
+        #[arg(long, value_name = "SIZE", value_parser = units::size)]
+        rate: Option<u64>,
+        /// Move nothing more for now. It takes nothing new, and serves what it has.
+        #[arg(long, conflicts_with = "rate")]
+        pause: bool,
         /// Do not wait.
         #[arg(long)]
         no_wait: bool,
@@ -161,8 +174,9 @@ pub(super) fn run(args: &Args, paths: &Paths) -> Outcome {
             Ok(())
         }
         DiskCommand::Admit { request, site } => admit::run(&mut site.session(paths)?, request),
-        DiskCommand::Drain { disk, no_wait, site } => {
-            drain::run(&mut site.session(paths)?, *disk, *no_wait)
+        DiskCommand::Drain { disk, rate, pause, no_wait, site } => {
+            let pace = drain::Pace { bytes_per_s: *rate, is_paused: *pause };
+            drain::run(&mut site.session(paths)?, *disk, pace, *no_wait)
         }
         DiskCommand::Balance { space, within, rate, dry_run, site } => {
             let wish = balance::Wish { space, within_percent: *within, bytes_per_s: *rate };
