@@ -106,6 +106,8 @@ def good():
     yield "set-disk", "everything changes", (
         nni(DISK, 2) + nni(0xF634, 2) + nni(0xF636, 0) + nni(0xF632, 1) + tlv(0xF638)
         + nni(0xF69E, 3))
+    yield "set-disk", "drained at a rate of its own", (
+        nni(DISK, 2) + nni(0xF634, 2) + nni(0xF712, 20_000_000))
     yield "set-disk", "nothing changes", nni(DISK, 2)
     yield "remove-disk", "a disk", nni(DISK, 2)
     yield "set-policy", "of a directory", A + THE_POLICY
@@ -114,6 +116,11 @@ def good():
     yield "set-limits", "of a user", tlv(USER, b"anna") + limits(1, 2)
     yield "set-limits", "of a group", tlv(GROUP, b"cms") + limits(MAX, MAX)
     yield "set-limits", "of a tree", nni(INODE, 7) + limits(MAX, MAX)
+    yield "set-limits", "of a space", tlv(SPACE, b"tape") + limits(MAX, 1 << 44)
+    yield "set-limits", "soft ones and their grace", (
+        tlv(USER, b"anna") + limits(10, 300) + nni(0xF702, 8) + nni(0xF704, 200)
+        + nni(0xF706, 3600 * 10**9))
+    yield "set-limits", "a soft one", tlv(SPACE, b"tape") + limits(MAX, MAX) + nni(0xF704, 200)
     yield "make-tree", "a directory", A
     yield "trim-log", "below five", nni(0xF644, 5) + nni(LIMIT, 6)
     yield "raise-epoch", "to three", nni(0xF646, 3)
@@ -234,6 +241,11 @@ def good_contents():
     yield "insert-answer", "the disk is full", ANSWER, nni(REFUSED, 9)
     yield "drop-answer", "done", ANSWER, TERM
     yield "drop-answer", "done, of a busy disk", ANSWER, TERM + nni(0xF69E, 250)
+    scrub = nni(0xF70A, 1 << 30) + nni(0xF70C, 1 << 40)
+    yield "drop-answer", "done, reading what it has", ANSWER, (
+        TERM + tlv(0xF708, scrub, nni(0xF710, 0)))
+    yield "drop-answer", "done, with rot", ANSWER, TERM + nni(0xF69E, 250) + tlv(
+        0xF708, scrub, nni(0xF70E, 1_700_000_000), nni(0xF710, 40), CONTENT_ID * 32)
     yield "drop-answer", "of an old head", ANSWER, nni(REFUSED, 5)
     yield "list-answer", "a page", ANSWER, TERM + listed(300) + listed(301)
     yield "list-answer", "the last page", ANSWER, TERM + listed(300) + tlv(LAST)

@@ -8,7 +8,7 @@ mod make;
 mod remove;
 mod resize;
 
-pub use attributes::{Room, Xattr};
+pub use attributes::{Overdrawn, Room, Xattr};
 
 use byname_catalog::{Command, Place, Refusal, Rename};
 use byname_client::Stop;

@@ -7,6 +7,7 @@ mod loss;
 
 pub(crate) use loss::raise_bindings;
 
+use crate::check::count_spaces;
 use crate::command::{Answer, Caller, Command, Request, Submission};
 use crate::command::{decode_outcome, encode_outcome};
 use crate::engine::{Engine, EngineError, Rows, Table, Transaction, Writes};
@@ -15,7 +16,7 @@ use crate::id::{InodeId, LeaseEpoch, TransactionNumber, epoch_of, following};
 use crate::log::LogRecord;
 use crate::name::check_label;
 use crate::ops::{self, KEPT_NS, SLOT_COUNT};
-use crate::quota::{Account, charge};
+use crate::quota::{Account, charge, counts_spaces, judge};
 use crate::record::{
     Acls, COUNTERS_KEY, Counters, Detail, Inode, Key, KeyHolder, LEASE_KEY, Lease, Policy,
     SITE_KEY, Session, Site, Slot, Times, Usage, User, inode_key, session_key, slot_key,
@@ -107,7 +108,8 @@ pub fn initialise(engine: &dyn Engine, setup: &Setup, now_ns: u64) -> Result<(),
         acls: Acls::default(),
     };
     view.set(inode_key(InodeId::ROOT), &root);
-    charge(&mut view, &Account::of(&root), Usage { inodes: 1, ..Usage::default() })?;
+    let used = Usage { inodes: 1, ..Usage::default() };
+    charge(&mut view, &Account::of(&root), used)?;
     let groups = vec![setup.group.clone()];
     let user = User { groups, is_operator: true, session_count: 0, attempt_count: 0 };
     view.set(setup.operator.as_bytes().to_vec(), &user);
@@ -265,6 +267,8 @@ impl<E: Engine> Catalog<E> {
         let mut execution = Execution::new(View::new(batch), credentials, (now_ns, self.kept_ns))?;
         let request = submission.request.as_ref();
         let outcome = ops::run(&mut execution, &submission.caller, request, &submission.command);
+        let outcome =
+            outcome.and_then(|answer| judge(&mut execution.view, now_ns).map(|()| answer));
         let outcome = match outcome {
             Ok(answer) => Ok((answer, self.sealed(execution, &submission.command))),
             Err(Failure::Refused(refusal)) => Err(refusal),
@@ -306,11 +310,14 @@ impl<E: Engine> Catalog<E> {
     }
 }
 
-fn take_lease(transaction: Box<dyn Transaction + '_>, lease: Lease) -> Result<(), EngineError> {
+fn take_lease(transaction: Box<dyn Transaction + '_>, lease: Lease) -> Result<(), CatalogError> {
     let mut view = View::new(&*transaction);
     view.set(LEASE_KEY.to_vec(), &lease);
+    if !counts_spaces(&view)? {
+        count_spaces(&mut view)?;
+    }
     let writes = view.into_writes();
-    transaction.commit(&writes)
+    Ok(transaction.commit(&writes)?)
 }
 
 /// True if a command met rows that another transaction has changed since the batch began.

@@ -3,6 +3,7 @@
 //! Everything is read once, from one committed state, and what is derived is kept in memory: a few
 //! dozen octets an inode. Nothing is mended.
 
+mod spaces;
 mod tally;
 
 use std::collections::BTreeMap;
@@ -17,6 +18,8 @@ use crate::record::{
 use crate::view::{Record, decoded, read};
 
 use tally::Tally;
+
+pub(crate) use spaces::count_spaces;
 
 /// Rows read at a time.
 const PAGE_ROWS: usize = 1024;
@@ -35,6 +38,7 @@ pub struct Inconsistency {
 /// Compares everything with everything.
 pub fn check(rows: &dyn Rows) -> Result<Vec<Inconsistency>, EngineError> {
     let mut tally = derive(rows)?;
+    tally.as_counted(rows)?;
     tally.finish_names();
     let mut found = std::mem::take(&mut tally.found);
     // An attempt may reserve nothing, of somebody who has nothing: there is no row for that.

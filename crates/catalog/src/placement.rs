@@ -99,6 +99,7 @@ mod tests {
             is_up: true,
             capacity_bytes: free_bytes,
             load: 0,
+            drain_bytes_per_s: u64::MAX,
         };
         Candidate { id: DiskId(id), disk, free_bytes }
     }

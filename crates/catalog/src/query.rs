@@ -161,10 +161,8 @@ impl<'a> Reader<'a> {
 
     /// What somebody uses, and may use.
     pub fn usage(&self, subject: &Subject) -> Result<(Usage, Limits), Failure> {
-        let key = subject.key();
-        let usage: Option<Usage> = read(&*self.rows, &key)?;
-        let limits: Option<Limits> = read(&*self.rows, &key)?;
-        Ok((usage.unwrap_or_default(), limits.unwrap_or(Limits::NONE)))
+        let Quota { usage, limits, .. } = self.quota(subject.clone())?;
+        Ok((usage, limits))
     }
 
     /// A disk.

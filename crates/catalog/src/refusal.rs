@@ -107,6 +107,11 @@ refusals! {
     72 DefaultOfFile ACCESS "only a directory has a default access control list";
     73 AclOfLink OPNOTSUPP "a symbolic link has no access control list";
     74 LastReplica BUSY "no other disk that answers has the content";
+    80 SpaceQuota DQUOT "the quota of the space is used up";
+    81 UserGrace DQUOT "the user is above its soft limit, and the grace time is over";
+    82 GroupGrace DQUOT "the group is above its soft limit, and the grace time is over";
+    83 TreeGrace DQUOT "the tree is above its soft limit, and the grace time is over";
+    84 SpaceGrace DQUOT "the space is above its soft limit, and the grace time is over";
 }
 
 /// A command that did not come through: refused, or the engine failed.

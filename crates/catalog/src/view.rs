@@ -64,6 +64,16 @@ impl<'a> View<'a> {
         read(self, key)
     }
 
+    /// A record without the changes.
+    pub(crate) fn before<R: Record>(&self, key: &[u8]) -> Result<Option<R>, EngineError> {
+        read(self.base, key)
+    }
+
+    /// Keys of a table that are changed.
+    pub(crate) fn changed(&self, table: Table) -> Vec<Vec<u8>> {
+        self.writes.span(table, Span::ALL).map(|(key, _)| key.to_vec()).collect()
+    }
+
     pub(crate) fn set<R: Record>(&mut self, key: Vec<u8>, record: &R) {
         let mut encoder = Encoder(vec![FORMAT]);
         record.encode(&mut encoder);

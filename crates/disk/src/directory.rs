@@ -22,6 +22,9 @@ use crate::record::{RECORD_BYTES_MAX, Record};
 use crate::scan::{self, Scan, Unsound};
 use crate::shown::Hidden;
 
+/// Longest text about reading what there is that is read back, in octets.
+const SCRUB_BYTES_MAX: u64 = 256 << 10;
+
 /// See the module.
 #[derive(Debug)]
 pub struct DiskDirectory {
@@ -203,6 +206,23 @@ impl DiskDirectory {
             .and_then(|()| files.rename(&path, &self.layout.epoch()))
             .and_then(|()| files.sync_directory(root))
             .map_err(|error| StoreFailure::of(&error))
+    }
+
+    /// Keeps how far the disk is in reading what it has. It is no loss if that is gone.
+    ///
+    /// # Errors
+    /// [`std::io::Error`].
+    pub(crate) fn keep_scrub(&self, text: &str) -> std::io::Result<()> {
+        let Layout { root, files, .. } = &self.layout;
+        let path = root.join("scrub.new");
+        write_durably(&**files, &path, text.as_bytes())?;
+        files.rename(&path, &self.layout.scrub())
+    }
+
+    /// What was kept of that, or nothing.
+    pub(crate) fn scrub(&self) -> String {
+        let octets = self.layout.files.read(&self.layout.scrub(), SCRUB_BYTES_MAX);
+        octets.ok().and_then(|octets| String::from_utf8(octets).ok()).unwrap_or_default()
     }
 
     /// Removes content, after that it is gone for good was recorded.

@@ -3,6 +3,7 @@
 //! | | |
 //! |---|---|
 //! | `label` `lock` `epoch` | what disk it is, who serves it, the highest epoch seen |
+//! | `scrub` | how far it is in reading all contents anew, and what has rotted |
 //! | `site.ndncert` | certificate of the site's key: whose orders count |
 //! | `objects/xx/<id>-<version>` | contents |
 //! | `records/xx/<id>-<version>` | what is known of them |
@@ -50,6 +51,10 @@ impl Layout {
 
     pub(crate) fn epoch(&self) -> PathBuf {
         self.root.join("epoch")
+    }
+
+    pub(crate) fn scrub(&self) -> PathBuf {
+        self.root.join("scrub")
     }
 
     pub(crate) fn objects(&self) -> PathBuf {

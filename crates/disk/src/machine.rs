@@ -265,6 +265,16 @@ impl Machine {
         }
     }
 
+    /// Octets of all that is stored.
+    pub fn stored_bytes(&self) -> u64 {
+        self.contents.iter().filter_map(listed).map(|it| it.size).sum()
+    }
+
+    /// True if the content is stored, and is not to be removed.
+    pub fn has_stored(&self, content: ContentId) -> bool {
+        matches!(self.contents.get(&content), Some(State::Stored { .. }))
+    }
+
     /// Stored contents after one of them in ascending order, and whether these are all.
     pub fn list(&self, after: Option<ContentId>, limit: usize) -> (Vec<Listed>, bool) {
         let from = after.map_or(Bound::Unbounded, Bound::Excluded);

@@ -12,7 +12,7 @@ use byname_security::trust::Validator;
 use byname_site::{
     Authentic, Check, Claim, CopyAnswer, DiskName, DiskRefusal, DiskView, Drop, DropAnswer,
     Identity, Insert, InsertAnswer, LISTED_MAX, List, ListAnswer, Listed, Outcome, Reply,
-    SignedReceipt, SiteAnswer, SiteName, check_data,
+    ScrubState, SignedReceipt, SiteAnswer, SiteName, check_data,
 };
 use byname_transfer::server::SharedSigner;
 
@@ -274,10 +274,10 @@ impl Orders {
         &self,
         name: NameRef<'_>,
         outcome: DropOutcome,
-        load: u64,
+        (load, scrub): (u64, Option<ScrubState>),
     ) -> Result<Vec<u8>, SignError> {
         let answer = match outcome {
-            Ok(epoch) => DropAnswer::Done { epoch, load },
+            Ok(epoch) => DropAnswer::Done { epoch, load, scrub },
             Err(why) => DropAnswer::Refused(refusal(Refusal::Store(why))),
         };
         answer.encode(name, &*self.signer)

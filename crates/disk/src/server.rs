@@ -20,6 +20,7 @@ use crate::load::LoadMeter;
 use crate::machine::{Limits, Machine};
 use crate::orders::Orders;
 use crate::scan::{Quarantined, Scan};
+use crate::scrub::{Scrub, ScrubConfig, Standing};
 use crate::service::{DiskReports, DiskService};
 use crate::shown::Shown;
 use crate::workers::{Shared, Workers};
@@ -77,6 +78,8 @@ pub struct DiskServerConfig {
     /// Where the file server keeps its state if it cannot be on the disk, which is read-only or
     /// full.
     pub other_state: PathBuf,
+    /// How fast its contents are read anew.
+    pub scrub: ScrubConfig,
 }
 
 /// A disk's server, ready to be attached to a forwarder.
@@ -155,6 +158,7 @@ impl OpenDisk {
             validator,
         };
         let limits = Limits::default();
+        let scrub = Scrub::new(config.scrub, Standing::of_text(&directory.scrub()));
         let machine = Machine::new(limits, &scan, Clock::new().now_ns());
         let shared = Shared {
             load: LoadMeter::default(),
@@ -167,7 +171,7 @@ impl OpenDisk {
         };
         let workers = Workers::start(&shared, limits.pulls_max);
         let workers = workers.map_err(|source| DiskServerError::System { path: root, source })?;
-        let service = DiskService::new(orders, machine, workers, told);
+        let service = DiskService::new(orders, machine, workers, told).scrubbing(scrub);
         let reports = service.reports();
         server.add_service(Box::new(service));
         Ok(DiskServer { server, reports })

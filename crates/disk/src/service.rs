@@ -20,6 +20,7 @@ use crate::machine::{Action, Census, DropId, Machine};
 use crate::orders::{Handled, Orders};
 use crate::refusal_budget::RefusalBudget;
 use crate::rereads::{Reread, Rereads};
+use crate::scrub::Scrub;
 use crate::workers::{Change, Event, Page, PullWork, Question, Workers};
 
 const SECOND_NS: u64 = 1_000_000_000;
@@ -45,6 +46,12 @@ pub struct DiskReport {
     pub dropped: u64,
     /// Orders whose refusal was not signed any more.
     pub unsigned: u64,
+    /// Octets that were read anew since the start.
+    pub scrubbed_bytes: u64,
+    /// When all was read anew, in seconds since 1970.
+    pub scrub_ended_s: Option<u64>,
+    /// Contents that are not what their writers signed.
+    pub rotten: u64,
 }
 
 /// The latest report.
@@ -72,9 +79,11 @@ pub struct DiskService {
     refusals: RefusalBudget,
     rereads: Rereads,
     copying: Copying,
+    scrub: Option<Scrub>,
     is_fetching: bool,
     fetch_after_ns: u64,
     probe_at_ns: u64,
+    scrub_at_ns: u64,
     report: DiskReport,
     reports: DiskReports,
 }
@@ -99,12 +108,20 @@ impl DiskService {
             refusals: RefusalBudget::default(),
             rereads: Rereads::default(),
             copying: Copying::default(),
+            scrub: None,
             is_fetching: false,
             fetch_after_ns: 0,
             probe_at_ns: 0,
+            scrub_at_ns: u64::MAX,
             report: DiskReport::default(),
             reports: DiskReports::default(),
         }
+    }
+
+    /// Has it read its contents anew, all in turn.
+    #[must_use]
+    pub(crate) fn scrubbing(self, scrub: Scrub) -> Self {
+        Self { scrub: Some(scrub), scrub_at_ns: 0, ..self }
     }
 
     /// The disk's reports.
@@ -142,6 +159,11 @@ impl DiskService {
             Event::Resolved(content, wire) => self.handle_resolved(content, wire, now),
             Event::Reread(page) => self.handle_reread(*page),
             Event::Copied(number, copied) => self.handle_copied(number, copied),
+            Event::Scrubbed(scrubbed) => {
+                if let Some(scrub) = &mut self.scrub {
+                    scrub.handle(&scrubbed, &self.machine);
+                }
+            }
             Event::Certificate(wire) => {
                 self.is_fetching = false;
                 if let Some(Err(error)) =
@@ -251,17 +273,40 @@ impl DiskService {
         }
         while let Some((id, outcome)) = self.machine.poll_drop() {
             let Some((name, echo)) = self.drops.remove(&id) else { continue };
-            match self.orders.answer_drop(name.view(), outcome, self.workers.load.hundredths()) {
+            let scrub = self.scrub.as_mut().map(|scrub| scrub.state(&self.machine));
+            let state = (self.workers.load.hundredths(), scrub);
+            match self.orders.answer_drop(name.view(), outcome, state) {
                 Ok(wire) => self.out.push_back(echo.wrap(&wire)),
                 Err(error) => tracing::warn!(%error, "cannot sign an answer"),
             }
         }
+        let scrub = self.scrub.as_mut();
+        let scrub = scrub.map(|it| (it.read_bytes(), it.state(&self.machine)));
+        let (scrubbed_bytes, scrub) = scrub.unwrap_or_default();
         let report = DiskReport {
             census: self.machine.census(),
             health: self.machine.health(),
+            scrubbed_bytes,
+            scrub_ended_s: scrub.ended_s,
+            rotten: scrub.rotten_count,
             ..self.report
         };
         *self.reports.0.lock().unwrap_or_else(PoisonError::into_inner) = report;
+    }
+
+    /// Hands out what is to be read anew, and its place to be kept.
+    fn scrub(&mut self, now: Now) {
+        let Some(scrub) = &mut self.scrub else { return };
+        let unix_s = now.unix_ns / SECOND_NS;
+        self.scrub_at_ns = now.now_ns.saturating_add(scrub.pause_ns());
+        if let Some(work) = scrub.poll_work(&self.machine, unix_s)
+            && self.workers.scrubs.send(work).is_err()
+        {
+            tracing::error!("a thread of the disk has ended");
+        }
+        if let Some(text) = scrub.poll_keep(unix_s) {
+            let _ = self.workers.changes.send(Change::KeepScrub(text));
+        }
     }
 
     fn begin(&mut self, action: Action) {
@@ -344,6 +389,7 @@ impl Service for DiskService {
             self.handle_event(event, now);
         }
         self.machine.handle_timeout(now.now_ns);
+        self.scrub(now);
         let due = self.held.take_due(now.now_ns);
         self.answer_inserts(due, now.now_ns);
         if now.now_ns >= self.probe_at_ns {
@@ -359,6 +405,6 @@ impl Service for DiskService {
 
     fn poll_timeout(&self) -> Option<u64> {
         let asks = self.machine.poll_timeout().unwrap_or(u64::MAX);
-        Some(asks.min(self.probe_at_ns).min(self.held.due_ns()))
+        Some(asks.min(self.probe_at_ns).min(self.scrub_at_ns).min(self.held.due_ns()))
     }
 }

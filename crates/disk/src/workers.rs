@@ -4,7 +4,7 @@
 //! queues is bounded by the machine's [`Limits`](crate::machine::Limits).
 
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
 use byname_catalog::Command;
@@ -21,8 +21,10 @@ use crate::copying::{Copied, CopyWork, KEPT_TOGETHER};
 use crate::directory::DiskDirectory;
 use crate::error::StoreFailure;
 use crate::load::LoadMeter;
+use crate::pacer::Pacer;
 use crate::pull::{Kept, Pull, Watch, pull};
 use crate::rereads::reread;
+use crate::scrub::{ScrubWork, Scrubbed};
 
 /// A writer who is silent for four times that has failed, and at once one without a route to him.
 const WRITER_PATIENCE: Duration = Duration::from_secs(5);
@@ -55,6 +57,8 @@ pub enum Event {
     Copied(u64, Copied),
     /// What the contents of a page are by now.
     Reread(Box<Page>),
+    /// What the disk has read of its own accord.
+    Scrubbed(Scrubbed),
 }
 
 /// Contents that the head wants to be read, and the name of its order.
@@ -79,6 +83,8 @@ pub enum Change {
     Probe,
     /// Carry out an order about copies, which has this number.
     Copy(u64, CopyWork),
+    /// Keep how far the disk is in reading what it has.
+    KeepScrub(String),
 }
 
 /// Work of the thread that asks.
@@ -104,6 +110,13 @@ impl Change {
             }
             Self::Probe => Some(Event::Probed(directory.probe())),
             Self::Copy(number, work) => Some(Event::Copied(number, work.carry_out(directory))),
+            Self::KeepScrub(text) => {
+                // The next start reads more once more.
+                if let Err(error) = directory.keep_scrub(&text) {
+                    tracing::debug!(%error, "the place of the scrub was not kept");
+                }
+                None
+            }
         }
     }
 
@@ -191,7 +204,10 @@ pub struct Workers {
     pub(crate) changes: Sender<Change>,
     pub(crate) questions: Sender<Question>,
     pub(crate) rereads: Sender<Page>,
+    pub(crate) scrubs: Sender<ScrubWork>,
     pub(crate) load: LoadMeter,
+    /// Gone with the queues: what takes long ends then.
+    pub(crate) alive: Arc<()>,
 }
 
 /// The other ends of these queues: work that is to be done.
@@ -204,6 +220,8 @@ pub struct WorkQueues {
     pub questions: Receiver<Question>,
     /// Contents to read anew; each page ends with [`Event::Reread`].
     pub rereads: Receiver<Page>,
+    /// Contents to read slowly; each work ends with [`Event::Scrubbed`].
+    pub scrubs: Receiver<ScrubWork>,
 }
 
 impl Workers {
@@ -222,6 +240,8 @@ impl Workers {
         spawn("head", move || sharer.run_questions(&queues.questions))?;
         let sharer = shared.clone();
         spawn("reread", move || sharer.run_rereads(&queues.rereads))?;
+        let (sharer, alive) = (shared.clone(), Arc::downgrade(&workers.alive));
+        spawn("scrub", move || sharer.run_scrubs(&queues.scrubs, &alive))?;
         Ok(workers)
     }
 
@@ -231,9 +251,16 @@ impl Workers {
         let (changes, to_change) = channel();
         let (questions, to_ask) = channel();
         let (rereads, to_read) = channel();
-        let queues =
-            WorkQueues { pulls: to_pull, changes: to_change, questions: to_ask, rereads: to_read };
-        (Self { pulls, changes, questions, rereads, load: LoadMeter::default() }, queues)
+        let (scrubs, to_scrub) = channel();
+        let queues = WorkQueues {
+            pulls: to_pull,
+            changes: to_change,
+            questions: to_ask,
+            rereads: to_read,
+            scrubs: to_scrub,
+        };
+        let (load, alive) = (LoadMeter::default(), Arc::default());
+        (Self { pulls, changes, questions, rereads, scrubs, load, alive }, queues)
     }
 }
 
@@ -317,6 +344,16 @@ impl Shared {
             let contents = reread(&self.directory.objects(), contents);
             let is_last = is_last && contents.len() == wanted;
             self.tell(Event::Reread(Box::new(Page { name, contents, is_last })));
+        }
+    }
+
+    /// Reads slowly what it is given; ends with the disk, in the midst of a content too.
+    fn run_scrubs(&self, work: &Receiver<ScrubWork>, alive: &Weak<()>) {
+        let mut pacer = Pacer::new(&self.load, alive);
+        while let Ok(ScrubWork { contents, bytes_per_s }) = work.recv() {
+            let objects = self.directory.objects();
+            let Some(rotten) = pacer.rotten(&objects, &contents, bytes_per_s) else { return };
+            self.tell(Event::Scrubbed(Scrubbed { contents, rotten }));
         }
     }
 

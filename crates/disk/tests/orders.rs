@@ -300,9 +300,9 @@ fn only_the_site_drops_and_only_in_a_term_that_is_not_over() {
     let (done, outcome) = scene.machine.poll_drop().unwrap();
     assert_eq!(done, id);
     let name = Interest::decode(&by_head).unwrap().name.to_name();
-    let answer = scene.orders.answer_drop(name.view(), outcome, 150).unwrap();
+    let answer = scene.orders.answer_drop(name.view(), outcome, (150, None)).unwrap();
     let answer = DropAnswer::decode(&Data::decode(&answer).unwrap()).unwrap();
-    assert_eq!(answer, DropAnswer::Done { epoch: EPOCH, load: 150 });
+    assert_eq!(answer, DropAnswer::Done { epoch: EPOCH, load: 150, scrub: None });
     let old = order(LeaseEpoch(4)).encode(&site, &disk, &scene.head.signer, stamp()).unwrap();
     assert_eq!(refused(scene.handle(&old)), DropAnswer::Refused(DiskRefusal::OldEpoch));
 }

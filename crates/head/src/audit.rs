@@ -218,9 +218,13 @@ fn describe_administration(command: &Command, put: &mut impl FnMut(&str, Value))
                 Subject::User(user) => put("of_user", user.as_str().into()),
                 Subject::Group(group) => put("of_group", group.as_str().into()),
                 Subject::Tree(inode) => put("of_inode", inode.0.into()),
+                Subject::Space(space) => put("of_space", space.as_str().into()),
             }
             put("inodes_max", limits.inodes.into());
             put("bytes_max", limits.bytes.into());
+            put("soft_inodes", limits.soft_inodes.into());
+            put("soft_bytes", limits.soft_bytes.into());
+            put("grace_ns", limits.grace_ns.into());
         }
         Command::RaiseEpoch { epoch } => put("epoch", (*epoch).into()),
         _ => {}

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use byname_catalog::id::DiskId;
-use byname_site::DiskRefusal;
+use byname_site::{DiskRefusal, ScrubState};
 
 use crate::audit::AuditFiles;
 use crate::copies::CopyReport;
@@ -31,6 +31,7 @@ pub(crate) enum Observation {
 pub(crate) struct Observations {
     latest: Arc<Mutex<BTreeMap<DiskId, Observation>>>,
     copies: Arc<Mutex<BTreeMap<DiskId, CopyReport>>>,
+    scrubs: Arc<Mutex<BTreeMap<DiskId, ScrubState>>>,
     /// Where it is written who asked for what, if it is.
     pub(crate) audit: Option<Arc<AuditFiles>>,
     /// What the latest comparison has found.
@@ -50,6 +51,16 @@ impl Observations {
     /// What is known of a disk's copy of the catalog, since the head runs.
     pub(crate) fn copy(&self, disk: DiskId) -> Option<CopyReport> {
         self.copies.lock().unwrap_or_else(PoisonError::into_inner).get(&disk).cloned()
+    }
+
+    /// How far a disk is in reading what it has, by its last word since the head runs.
+    pub(crate) fn scrub(&self, disk: DiskId) -> Option<ScrubState> {
+        self.scrubs.lock().unwrap_or_else(PoisonError::into_inner).get(&disk).cloned()
+    }
+
+    /// Notes it.
+    pub(crate) fn set_scrub(&self, disk: DiskId, state: ScrubState) {
+        self.scrubs.lock().unwrap_or_else(PoisonError::into_inner).insert(disk, state);
     }
 
     /// Notes what is known of all copies.

@@ -52,9 +52,17 @@ pub(crate) fn subject(interest: &Interest<'_>) -> String {
     format!("{OPERATION} {}", if is_plain { subject } else { "others" })
 }
 
+/// What there is to answer from.
+pub(crate) struct Known<'a> {
+    pub(crate) engine: &'a dyn Engine,
+    pub(crate) observations: &'a Observations,
+    /// The head's time.
+    pub(crate) unix_ns: u64,
+}
+
 /// The lines that answer a query.
 pub(crate) fn answer(
-    (engine, observations): (&dyn Engine, &Observations),
+    Known { engine, observations, unix_ns }: Known<'_>,
     (site, caller): (&SiteName, &Caller),
     interest: &Interest<'_>,
 ) -> Result<Vec<u8>, Failure> {
@@ -71,9 +79,9 @@ pub(crate) fn answer(
         "disk-of-key" => disk_of_key(&reader, after),
         "users" => users(&reader, after),
         "log" => log(&reader, after),
-        "quotas" => limits::quotas(&reader, after),
+        "quotas" => limits::quotas(&reader, after, unix_ns),
         "patterns" => limits::patterns(&reader, after),
-        "room" => place::room(&reader, &place::of(site, after)?),
+        "room" => place::room(&reader, &place::of(site, after)?, unix_ns),
         "replicas" => place::replicas(&reader, &place::of(site, after)?),
         "describe" => place::describe(&reader, site, after),
         "entries" => {
@@ -182,6 +190,14 @@ fn disks(
     for (id, disk) in reader.disks()?.into_iter().filter(|(id, _)| id.0 > after).take(ROWS_MAX) {
         let usage = reader.disk_usage(id)?;
         let mut line = disk_line(id, &disk, usage, observations.get(id));
+        if let Some(scrub) = observations.scrub(id) {
+            line["scrub"] = json!({
+                "done_bytes": scrub.done_bytes,
+                "total_bytes": scrub.total_bytes,
+                "ended_s": scrub.ended_s,
+                "rotten": scrub.rotten_count,
+            });
+        }
         if let Some(copy) = observations.copy(id) {
             line["catalog"] = json!({
                 "through": copy.through.0,
@@ -238,6 +254,7 @@ fn disk_line(id: DiskId, disk: &Disk, usage: DiskUsage, observation: Option<Obse
             Some(Observation::Well { load }) => Some(load as f64 / 100.0),
             _ => None,
         },
+        "drain_bytes_per_s": Some(disk.drain_bytes_per_s).filter(|rate| *rate < u64::MAX),
         "capacity_bytes": disk.capacity_bytes,
         "used_bytes": usage.used_bytes,
         "reserved_bytes": usage.reserved_bytes,

@@ -17,6 +17,7 @@ mod allowance;
 mod desk;
 mod files;
 mod fill;
+mod leaving;
 mod source;
 mod wanted;
 
@@ -24,9 +25,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use byname_catalog::id::{ContentId, DiskId, LeaseEpoch};
-use byname_catalog::{
-    Command, Content, Disk, DiskState, Failure, MoveReplica, Policy, Reader, Receipt,
-};
+use byname_catalog::{Command, Content, Disk, Failure, MoveReplica, Policy, Reader, Receipt};
 use byname_security::key::{Algorithm, KeyPair, KeySigner};
 use byname_site::{Claim, DiskName, Insert, SiteName, Stamp, Terms, TermsDisk, Ticket};
 use byname_transfer::server::SharedSigner;
@@ -188,6 +187,8 @@ pub(crate) struct Repairs {
     files: Files,
     allowance: Allowance,
     balance_allowance: Allowance,
+    /// Of disks that are drained at a rate of their own.
+    drain_allowances: BTreeMap<DiskId, Allowance>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -211,6 +212,7 @@ impl Repairs {
             files: Files::default(),
             allowance: Allowance::default(),
             balance_allowance: Allowance::default(),
+            drain_allowances: BTreeMap::new(),
         }
     }
 
@@ -236,6 +238,7 @@ impl Repairs {
         };
         self.in_flight.retain(|_, copying| is_wanted(&copying.task));
         let scene = Scene { reader, orderer, disks, leaving, now_ns, unix_ns };
+        self.refill_drains(&scene);
         self.begin_wishes(&scene, stamp)?;
         let mut is_more = false;
         for from in &scene.leaving {
@@ -304,63 +307,6 @@ impl Repairs {
         Ok(())
     }
 
-    /// Disks that are to be emptied.
-    fn leaving(&mut self, disks: &BTreeMap<DiskId, Disk>, now_ns: u64) -> Vec<DiskId> {
-        self.away_since.retain(|id, _| disks.contains_key(id));
-        let mut leaving = Vec::new();
-        for (id, disk) in disks {
-            if disk.is_up && disk.state != DiskState::Off {
-                self.away_since.remove(id);
-            } else {
-                self.away_since.entry(*id).or_insert(now_ns);
-            }
-            let away_ns = self.away_since.get(id).map(|since_ns| now_ns.saturating_sub(*since_ns));
-            let is_gone = away_ns.is_some_and(|away_ns| away_ns >= self.config.after_ns);
-            if is_gone || disk.state == DiskState::Drain {
-                leaving.push(*id);
-            }
-        }
-        self.looks.retain(|id, _| leaving.contains(id));
-        leaving
-    }
-
-    /// Begins what may begin of one disk's; true if there may be more of it.
-    fn begin(
-        &mut self,
-        from: DiskId,
-        scene: &Scene<'_>,
-        stamp: &mut dyn FnMut() -> Stamp,
-    ) -> Result<bool, Failure> {
-        let mut after = match self.looks.get(&from) {
-            Some(Look::Again { at_ns }) if *at_ns > scene.now_ns => return Ok(false),
-            Some(Look::After(after)) => *after,
-            _ => None,
-        };
-        while self.may_begin() {
-            let page = scene.reader.replicas(from, after, PAGE_ROWS)?;
-            let is_last = page.len() < PAGE_ROWS;
-            for content in page {
-                if !self.may_begin() {
-                    self.looks.insert(from, Look::After(after));
-                    return Ok(true);
-                }
-                // A version that was replaced is gone in a while by itself.
-                if let Some(found) = scene.reader.current(content)? {
-                    let task = Task { content, from: Some(from), why: Why::Leaving };
-                    self.begin_one(task, &found, scene, stamp)?;
-                }
-                after = Some(content);
-            }
-            if is_last {
-                let at_ns = scene.now_ns.saturating_add(LOOK_AGAIN_NS);
-                self.looks.insert(from, Look::Again { at_ns });
-                return Ok(false);
-            }
-        }
-        self.looks.insert(from, Look::After(after));
-        Ok(true)
-    }
-
     fn may_begin(&self) -> bool {
         self.in_flight.len() < IN_FLIGHT_MAX && self.allowance.is_left()
     }
@@ -400,8 +346,12 @@ impl Repairs {
             return Begun::Needless;
         }
         let attempts = self.refused_by(content).len();
-        let Some(source) = source_of(content, found, &scene.disks, attempts) else {
-            return Begun::Impossible("no disk that answers has it");
+        let rotten = match task.why {
+            Why::Wish(wish) if wish.is_rotten => wish.from,
+            _ => None,
+        };
+        let Some(source) = source_of(content, found, &scene.disks, (attempts, rotten)) else {
+            return Begun::Impossible("no other disk that answers has it");
         };
         let to = DiskName { place: disk.label, id: to };
         let claim = Claim { content, size: found.size, root: found.root };
@@ -411,6 +361,11 @@ impl Repairs {
         };
         let (to, size) = (journey.to, found.size);
         self.allowance.take(size);
+        if let (Why::Leaving, Some(from)) = (task.why, task.from)
+            && let Some(allowance) = self.drain_allowances.get_mut(&from)
+        {
+            allowance.take(size);
+        }
         let until_ns = scene.now_ns.saturating_add(PATIENCE_NS);
         self.in_flight.insert(content, Copying { task, size, to, wire, until_ns });
         Begun::Yes

@@ -27,7 +27,9 @@ use byname_catalog::{
 };
 use byname_face::{CommandClock, Exchange, Reply, random_u64};
 use byname_io::{Clock, ConnectError, Connection};
-use byname_site::{CONTENTS_MAX, DiskName, DiskRefusal, Drop, DropAnswer, SiteName, Stamp};
+use byname_site::{
+    CONTENTS_MAX, DiskName, DiskRefusal, Drop, DropAnswer, ScrubState, SiteName, Stamp,
+};
 use byname_transfer::server::SharedSigner;
 
 use crate::copies::{Copies, OwnWord};
@@ -36,7 +38,7 @@ use crate::fsck::Fsck;
 use crate::keys::Keys;
 use crate::observations::{Observation, Observations};
 use crate::own::OwnCommands;
-use crate::repair::{RepairConfig, Repairs};
+use crate::repair::{RepairConfig, Repairs, Wish};
 
 const SECOND_NS: u64 = 1_000_000_000;
 /// Pause between two rounds.
@@ -162,7 +164,10 @@ impl Watch {
         let Order { id, name, is_up, load, contents, .. } = order;
         let answer = data.and_then(|wire| self.verified(&name, wire, unix_ns));
         let observation = match answer {
-            Some(DropAnswer::Done { load, .. }) => Observation::Well { load },
+            Some(DropAnswer::Done { load, scrub, .. }) => {
+                self.hear_of_scrub(id, scrub);
+                Observation::Well { load }
+            }
             Some(DropAnswer::Refused(why)) => Observation::Refuses(why),
             None => Observation::Silent,
         };
@@ -193,6 +198,20 @@ impl Watch {
             commands.push(Command::Dropped { disk: id, contents });
         }
         commands
+    }
+
+    /// A disk has said how far it is in reading what it has. What has rotted is made anew elsewhere
+    /// and goes from there: asked for again with every answer, until the disk has it no more.
+    fn hear_of_scrub(&self, disk: DiskId, scrub: Option<ScrubState>) {
+        let Some(scrub) = scrub else { return };
+        for content in &scrub.rotten {
+            let wish = Wish::rotten(*content, disk);
+            if let Some(Some(why)) = self.observations.repairs.ask(wish) {
+                let name = format!("{}-{}", content.inode.0, content.version.0);
+                tracing::debug!(content = name, disk = disk.0, why, "rot is not made good");
+            }
+        }
+        self.observations.set_scrub(disk, scrub);
     }
 
     fn verified(&self, disk: &DiskName, wire: &[u8], unix_ns: u64) -> Option<DropAnswer> {

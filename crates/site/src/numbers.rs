@@ -129,6 +129,18 @@ tags! {
 
     LOAD 0xF69E, "Load";
 
+    SOFT_INODES 0xF702, "SoftInodes";
+    SOFT_BYTES 0xF704, "SoftBytes";
+    GRACE 0xF706, "Grace";
+
+    SCRUB 0xF708, "Scrub";
+    PASS_DONE 0xF70A, "PassDone";
+    PASS_TOTAL 0xF70C, "PassTotal";
+    PASS_ENDED 0xF70E, "PassEnded";
+    ROTTEN_COUNT 0xF710, "RottenCount";
+
+    DRAIN_RATE 0xF712, "DrainRate";
+
     DEFAULT_ACL 0xF6E0, "DefaultAcl";
     ACL 0xF6E2, "Acl";
 }

@@ -31,7 +31,7 @@ use crate::stamp::Stamp;
 use crate::ticket::Ticket;
 
 pub use crate::parts::CONTENTS_MAX;
-pub use answer::{DiskRefusal, DropAnswer, InsertAnswer};
+pub use answer::{DiskRefusal, DropAnswer, InsertAnswer, ROTTEN_MAX, ScrubState};
 pub use keep::{CopyPoint, FRAME_BYTES_MAX, Frame, Keep, ROWS_BYTES_MAX, frame};
 pub use list::{LISTED_MAX, List, ListAnswer, Listed};
 pub use recall::{COPY_PAGE_BYTES, CatalogCopy, CopyAnswer, CopyState, KeptRecord, Recall};

@@ -37,22 +37,44 @@ pub struct Room {
     pub free_bytes: u64,
 }
 
-/// What somebody uses and may use.
+/// What somebody uses and may use. Beyond a soft limit nothing is left when its grace is over.
 struct Quota {
     inodes: (u64, u64),
     bytes: (u64, u64),
     reserved_bytes: u64,
 }
 
+/// Somebody who is above a soft limit that counts at a name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Overdrawn {
+    /// `user`, `group`, `tree` or `space`.
+    pub kind: String,
+    /// Who; a tree is the one that the name is in.
+    pub name: String,
+    /// Seconds for which he may still add; 0 for no more.
+    pub grace_left_s: u64,
+}
+
 impl Quota {
-    /// That of the tree, and those of the user and the group as far as they have limits.
+    /// That of the tree, and those of the user, the group and the space as far as they have
+    /// limits.
     fn all(answer: &Value) -> Option<Vec<Self>> {
         let others = answer["quotas"].as_array().map_or(&[][..], Vec::as_slice);
         let quota = |line: &Value| {
             let number = |key: &str| line[key].as_u64();
+            let is_over = number("grace_left_s") == Some(0);
+            let reserved = number("reserved_inodes").unwrap_or_default();
+            // A head that knows of no soft limits says nothing of them.
+            let least = |hard: u64, soft: &str| match number(soft) {
+                Some(soft) if is_over => hard.min(soft),
+                _ => hard,
+            };
             Some(Self {
-                inodes: (number("inodes")?, number("inodes_max")?),
-                bytes: (number("bytes")?, number("bytes_max")?),
+                inodes: (
+                    number("inodes")?.saturating_add(reserved),
+                    least(number("inodes_max")?, "soft_inodes"),
+                ),
+                bytes: (number("bytes")?, least(number("bytes_max")?, "soft_bytes")),
                 reserved_bytes: number("reserved_bytes")?,
             })
         };
@@ -205,7 +227,23 @@ impl Tree {
         self.run(name, Command::SetAcl(SetAcl { place, is_default, acl }))
     }
 
-    /// The room that is left below a name, by the quota of its tree and by the disks of its space.
+    /// Who is above a soft limit, of all whose quotas count there for who asks.
+    ///
+    /// # Errors
+    /// [`AccessError`].
+    pub fn overdrawn(&mut self, name: &Name) -> Result<Vec<Overdrawn>, AccessError> {
+        let lines = self.query("room", name)?;
+        let answer = lines.first().ok_or(AccessError::OtherAnswer)?;
+        let others = answer["quotas"].as_array().map_or(&[][..], Vec::as_slice);
+        let overdrawn = |line: &Value| {
+            let text = |key: &str| line[key].as_str().unwrap_or_default().to_owned();
+            let grace_left_s = line["grace_left_s"].as_u64()?;
+            Some(Overdrawn { kind: text("kind"), name: text("name"), grace_left_s })
+        };
+        Ok(others.iter().chain([answer]).filter_map(overdrawn).collect())
+    }
+
+    /// The room that is left below a name, by quotas and by the disks of its space.
     ///
     /// # Errors
     /// [`AccessError`].
@@ -258,5 +296,18 @@ mod tests {
         let room = Room::of(&own).unwrap();
         assert_eq!((room.size_bytes, room.used_bytes, room.free_bytes), (90, 70, 10));
         assert_eq!((room.inodes, room.inodes_max), (9, 10));
+        // A soft limit counts when its grace is over, and what is reserved of entries always.
+        let soft = |left: Option<u64>| {
+            let mut answer = answer(1000, 3000);
+            answer["soft_bytes"] = 200.into();
+            answer["soft_inodes"] = 5.into();
+            answer["reserved_inodes"] = 1.into();
+            answer["grace_left_s"] = left.into();
+            let room = Room::of(&answer).unwrap();
+            (room.size_bytes, room.free_bytes, room.inodes, room.inodes_max)
+        };
+        assert_eq!(soft(None), (1000, 850, 4, u64::MAX));
+        assert_eq!(soft(Some(1)), (1000, 850, 4, u64::MAX));
+        assert_eq!(soft(Some(0)), (200, 50, 4, 5));
     }
 }

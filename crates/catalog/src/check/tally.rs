@@ -4,11 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Inconsistency, content_of, report};
 use crate::codec::key_parts;
-use crate::engine::Table;
+use crate::engine::{EngineError, Rows, Table};
 use crate::id::{ContentId, DiskId, InodeId, SessionId};
+use crate::quota::{Account, counts_spaces};
 use crate::record::{
-    Attempt, Content, Dentry, Detail, DiskUsage, Expiry, Inode, KeptVersion, Kind, Replica,
-    Session, Subject, Usage, disk_key, inode_key, user_session_key,
+    Attempt, Content, Dentry, Detail, DiskUsage, Expiry, Inode, KeptVersion, Kind, Replica, SPACES,
+    Session, Usage, disk_key, inode_key, user_session_key,
 };
 
 /// An inode, as far as names are concerned.
@@ -36,6 +37,14 @@ pub(crate) struct Tally {
 }
 
 impl Tally {
+    /// Leaves out what a catalog does not count that no head of this version has led.
+    pub(crate) fn as_counted(&mut self, rows: &dyn Rows) -> Result<(), EngineError> {
+        if !counts_spaces(rows)? {
+            self.usage.retain(|key, _| !key.starts_with(SPACES));
+        }
+        Ok(())
+    }
+
     pub(super) fn inode(&mut self, key: &[u8], inode: Inode) {
         let Ok([id]) = key_parts(key) else {
             return report(&mut self.found, Table::Inode, key, "a malformed key");
@@ -53,7 +62,7 @@ impl Tally {
             self.due.push(Expiry::Nameless(id));
         } else {
             let used = Usage { inodes: 1, bytes: inode.charged_bytes(), ..Usage::default() };
-            self.book([&inode.owner, &inode.group], inode.tree, used);
+            self.book(&Account::of(&inode), used);
         }
         let (kind, link_count) = (inode.kind(), inode.link_count);
         self.inodes.insert(id, Named { kind, link_count, parent, counted: 0, is_detached: false });
@@ -116,12 +125,7 @@ impl Tally {
             return report(&mut self.found, Table::Attempt, key, "a malformed key");
         };
         self.highest = self.highest.max(content.inode.0).max(content.version.0);
-        let reserved = Usage {
-            reserved_inodes: attempt.reserved_inodes(),
-            reserved_bytes: attempt.reserved_bytes,
-            ..Usage::default()
-        };
-        self.book([&attempt.owner, &attempt.group], attempt.tree, reserved);
+        self.book(&Account::of_attempt(attempt), attempt.reserved());
         for disk in &attempt.disks {
             self.disks.entry(disk_key(*disk)).or_default().reserved_bytes += attempt.size_max;
         }
@@ -157,9 +161,8 @@ impl Tally {
         }
     }
 
-    fn book(&mut self, [owner, group]: [&String; 2], tree: InodeId, amount: Usage) {
-        let owner = Subject::User(owner.clone());
-        for subject in [owner, Subject::Group(group.clone()), Subject::Tree(tree)] {
+    fn book(&mut self, account: &Account, amount: Usage) {
+        for subject in account.subjects() {
             let usage = self.usage.entry(subject.key()).or_default();
             usage.inodes += amount.inodes;
             usage.bytes += amount.bytes;

@@ -28,4 +28,7 @@ pub struct DiskChanges {
     pub is_new_generation: bool,
     /// How busy it is, in steps: each halves its chance to get new content.
     pub load: Option<u8>,
+    /// Octets a second that leave it while it is drained: 0 for none, `u64::MAX` for no bound of
+    /// its own.
+    pub drain_bytes_per_s: Option<u64>,
 }

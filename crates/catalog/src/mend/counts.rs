@@ -14,7 +14,8 @@ use crate::view::{Record, decoded, read};
 
 impl Mending<'_> {
     pub(super) fn mend_counts(&mut self) -> Result<(), CatalogError> {
-        let tally = derive(&self.view)?;
+        let mut tally = derive(&self.view)?;
+        tally.as_counted(&self.view)?;
         if self.counters.issued < tally.highest {
             let what = "is raised: a higher number is in use";
             self.note(Table::Meta, crate::record::COUNTERS_KEY, what);

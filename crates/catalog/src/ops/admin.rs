@@ -9,7 +9,7 @@ use crate::name::{Place, check_label};
 use crate::quota::{Account, settle};
 use crate::record::{
     DISK_LOAD_MAX, Detail, Disk, DiskState, DiskUsage, Inode, KeptVersion, Key, KeyHolder,
-    LEASE_KEY, Lease, Limits, Replica, Subject, User, disk_key, inode_key,
+    LEASE_KEY, Lease, Limited, Limits, Replica, Subject, Usage, User, disk_key, inode_key,
 };
 use crate::refusal::{Failure, Refusal};
 use crate::view::decoded;
@@ -63,6 +63,7 @@ impl Execution<'_> {
             is_up: true,
             capacity_bytes: add.capacity_bytes,
             load: 0,
+            drain_bytes_per_s: u64::MAX,
         };
         self.view.set(disk_key(id), &disk);
         Ok(Answer::Disk(id))
@@ -78,6 +79,7 @@ impl Execution<'_> {
         disk.is_up = changes.is_up.unwrap_or(disk.is_up);
         disk.capacity_bytes = changes.capacity_bytes.unwrap_or(disk.capacity_bytes);
         disk.load = changes.load.map_or(disk.load, |load| load.min(DISK_LOAD_MAX));
+        disk.drain_bytes_per_s = changes.drain_bytes_per_s.unwrap_or(disk.drain_bytes_per_s);
         self.view.set(disk_key(id), &disk);
         Ok(Answer::Done)
     }
@@ -146,14 +148,20 @@ impl Execution<'_> {
         limits: Limits,
     ) -> Result<Answer, Failure> {
         match subject {
-            Subject::User(name) | Subject::Group(name) => check_label(name)?,
+            Subject::User(name) | Subject::Group(name) | Subject::Space(name) => {
+                check_label(name)?;
+            }
             Subject::Tree(id) => {
                 if self.inode(*id)?.tree != *id {
                     return Err(Refusal::NotDirectory.into());
                 }
             }
         }
-        self.view.set(subject.key(), &limits);
+        let key = subject.key();
+        let known: Option<Limited> = self.view.record(&key)?;
+        let usage: Usage = self.view.record(&key)?.unwrap_or_default();
+        let over = known.unwrap_or(Limited::NONE).over;
+        self.view.set(key, &Limited { limits, over }.at(&usage, self.now_ns));
         Ok(Answer::Done)
     }
 
@@ -162,7 +170,8 @@ impl Execution<'_> {
         self.check_empty_directory(id, &inode)?;
         let before = Account::of(&inode);
         inode.tree = id;
-        settle(&mut self.view, (&before, ONE_INODE), (&Account::of(&inode), ONE_INODE))?;
+        let after = Account::of(&inode);
+        settle(&mut self.view, &[(&before, ONE_INODE)], &[(&after, ONE_INODE)])?;
         self.touch(&mut inode);
         self.set_inode(id, &inode);
         Ok(Answer::Done)

@@ -8,7 +8,7 @@ use crate::placement::{Candidate, choose, stay};
 use crate::quota::{Account, charge, credit};
 use crate::record::{
     Attempt, Checksums, Content, Detail, Disk, DiskState, DiskUsage, EMPTY_ROOT, Expiry, Inode,
-    Policy, Target, Usage, User, disk_key,
+    Policy, Target, User, disk_key,
 };
 use crate::refusal::{Failure, Refusal};
 use crate::rights::WRITE;
@@ -161,7 +161,8 @@ impl Execution<'_> {
             lease,
             access: inode.acls.access.clone(),
         };
-        charge(&mut self.view, &Account::of_attempt(&attempt), reserved(&attempt))?;
+        let account = Account::of_attempt(&attempt);
+        charge(&mut self.view, &account, attempt.reserved())?;
         for disk in &attempt.disks {
             let change = DiskBooking { add_reserved: size_max, ..DiskBooking::default() };
             self.book_disk(*disk, change)?;
@@ -270,7 +271,8 @@ impl Execution<'_> {
     pub(super) fn abort(&mut self, content: ContentId) -> Result<Answer, Failure> {
         let attempt = self.own_attempt(content)?;
         self.end_attempt(content, &attempt)?;
-        credit(&mut self.view, &Account::of_attempt(&attempt), reserved(&attempt))?;
+        let account = Account::of_attempt(&attempt);
+        credit(&mut self.view, &account, attempt.reserved())?;
         Ok(Answer::Done)
     }
 
@@ -317,13 +319,4 @@ impl Execution<'_> {
 /// Receipts that content of a size needs: none if it has no octets.
 pub(super) fn receipts_needed(attempt: &Attempt, size: u64) -> u8 {
     if size == 0 { 0 } else { attempt.policy.receipt_count }
-}
-
-/// What an attempt has reserved for quota.
-pub(super) fn reserved(attempt: &Attempt) -> Usage {
-    Usage {
-        reserved_inodes: attempt.reserved_inodes(),
-        reserved_bytes: attempt.reserved_bytes,
-        ..Usage::default()
-    }
 }

@@ -94,7 +94,7 @@ impl Execution<'_> {
         let after = Account::of(inode);
         if inode.link_count > 0 && before != after {
             let moved = Usage { bytes: inode.charged_bytes(), ..ONE_INODE };
-            settle(&mut self.view, (&before, moved), (&after, moved))?;
+            settle(&mut self.view, &[(&before, moved)], &[(&after, moved)])?;
         }
         Ok(())
     }

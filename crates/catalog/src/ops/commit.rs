@@ -16,8 +16,8 @@ use crate::record::{
 use crate::refusal::{Failure, Refusal};
 use crate::rights::{GROUP_EXECUTE, SET_GROUP, SET_USER};
 
-use super::attempt::{receipts_needed, reserved};
-use super::namespace::ONE_INODE;
+use super::attempt::receipts_needed;
+use super::namespace::{ONE_INODE, charged};
 
 impl Execution<'_> {
     pub(super) fn commit(
@@ -113,8 +113,8 @@ impl Execution<'_> {
             acls: Acls { access: attempt.access.clone(), default: None },
         };
         let used = Usage { bytes: commit.size, ..ONE_INODE };
-        let booked = (&Account::of_attempt(attempt), reserved(attempt));
-        settle(&mut self.view, booked, (&Account::of(&inode), used))?;
+        let booked = (&Account::of_attempt(attempt), attempt.reserved());
+        settle(&mut self.view, &[booked], &[(&Account::of(&inode), used)])?;
         let at = EntryPlace { id: *directory, inode: above, name: name.clone() };
         self.enter(at, commit.content.inode, &inode);
         Ok(inode)
@@ -134,15 +134,15 @@ impl Execution<'_> {
         if !matches!(attempt.target, Target::NextVersion { base } if Some(base) == current) {
             return Err(Refusal::BaseChanged.into());
         }
+        let old = (&Account::of(&inode), charged(&inode));
         if attempt.policy_is_own {
             inode.policy = attempt.policy.clone();
         }
-        let before = bytes(inode.charged_bytes());
         self.replace_content(id, &mut inode, content)?;
-        let after = bytes(inode.charged_bytes());
-        let account = Account::of(&inode);
-        let booked = (&Account::of_attempt(attempt), reserved(attempt));
-        self.settle_rewrite(booked, (&account, before, after))?;
+        let new = (&Account::of(&inode), charged(&inode));
+        // At once, so that nobody meets his limit who stays below it.
+        let booked = (&Account::of_attempt(attempt), attempt.reserved());
+        settle(&mut self.view, &[booked, old], &[new])?;
         if !self.caller.is_operator {
             clear_set_ids(&mut inode);
         }
@@ -151,25 +151,6 @@ impl Execution<'_> {
         self.set_inode(id, &inode);
         Ok(inode)
     }
-
-    /// Takes back a reservation and the old size, and books the new size: at once where the
-    /// account is the same, so that nobody meets his limit who stays below it.
-    fn settle_rewrite(
-        &mut self,
-        (reserver, reserved): (&Account, Usage),
-        (account, before, after): (&Account, Usage, Usage),
-    ) -> Result<(), Failure> {
-        if reserver == account {
-            let less = Usage { bytes: before.bytes, ..reserved };
-            return settle(&mut self.view, (account, less), (account, after));
-        }
-        crate::quota::credit(&mut self.view, reserver, reserved)?;
-        settle(&mut self.view, (account, before), (account, after))
-    }
-}
-
-fn bytes(bytes: u64) -> Usage {
-    Usage { bytes, ..Usage::default() }
 }
 
 /// True if a receipt is about just what is committed.

@@ -15,8 +15,6 @@ use crate::record::{
 };
 use crate::refusal::{Failure, Refusal};
 
-use super::attempt::reserved;
-
 /// Most rows that one command looks at.
 const EXPIRE_MAX: usize = 256;
 
@@ -97,7 +95,7 @@ impl Execution<'_> {
     /// Ends an attempt whatever its writer thinks.
     fn give_up(&mut self, content: ContentId, attempt: &Attempt) -> Result<(), Failure> {
         self.end_attempt(content, attempt)?;
-        credit(&mut self.view, &Account::of_attempt(attempt), reserved(attempt))
+        credit(&mut self.view, &Account::of_attempt(attempt), attempt.reserved())
     }
 
     /// Says what a disk does with content. That an attempt is over is recorded with the answer.

@@ -17,6 +17,14 @@ pub(super) const LINKS_MAX: u32 = 65_000;
 /// Longest target of a symbolic link, in octets.
 const TARGET_BYTES_MAX: usize = 1024;
 
+/// What an inode counts for quota: nothing without a name.
+pub(super) fn charged(inode: &Inode) -> Usage {
+    match inode.link_count {
+        0 => Usage::default(),
+        _ => Usage { bytes: inode.charged_bytes(), ..ONE_INODE },
+    }
+}
+
 /// One inode, as it counts for quota.
 pub(super) const ONE_INODE: Usage =
     Usage { inodes: 1, bytes: 0, reserved_inodes: 0, reserved_bytes: 0 };

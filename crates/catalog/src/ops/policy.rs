@@ -4,9 +4,12 @@ use crate::command::Answer;
 use crate::engine::{Rows, Span, Table};
 use crate::execution::Execution;
 use crate::name::{EntryName, Place};
+use crate::quota::{Account, settle};
 use crate::record::{Kind, Policy, PolicyChanges, check_pattern, fits};
 use crate::refusal::{Failure, Refusal};
 use crate::view::decoded;
+
+use super::namespace::charged;
 
 /// Most patterns of names that have a policy: each new file is compared with all.
 pub(crate) const PATTERNS_MAX: usize = 64;
@@ -18,7 +21,10 @@ impl Execution<'_> {
         if inode.kind() == Kind::Symlink {
             return Err(Refusal::SymbolicLink.into());
         }
+        let before = Account::of(&inode);
         inode.policy = policy.clone();
+        let (after, used) = (Account::of(&inode), charged(&inode));
+        settle(&mut self.view, &[(&before, used)], &[(&after, used)])?;
         self.touch(&mut inode);
         self.set_inode(id, &inode);
         Ok(Answer::Done)

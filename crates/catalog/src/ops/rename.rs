@@ -112,7 +112,8 @@ impl Execution<'_> {
             let old = Account::of(&inode);
             inode.tree = tree;
             let moved = Usage { bytes: inode.charged_bytes(), ..ONE_INODE };
-            settle(&mut self.view, (&old, moved), (&Account::of(&inode), moved))?;
+            let new = Account::of(&inode);
+            settle(&mut self.view, &[(&old, moved)], &[(&new, moved)])?;
         }
         if from.id != to.id {
             if inode.is_directory() {

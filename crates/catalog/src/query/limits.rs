@@ -3,7 +3,7 @@
 use super::Reader;
 use crate::engine::{EngineError, Row, Span, Table};
 use crate::ops::PATTERNS_MAX;
-use crate::record::{Inode, Limits, PolicyChanges, Subject, Usage};
+use crate::record::{Inode, Limited, Limits, OverSince, PolicyChanges, Subject, Usage};
 use crate::refusal::Failure;
 use crate::rights::SET_GROUP;
 use crate::view::{decoded, read};
@@ -19,12 +19,23 @@ pub struct Quota {
     pub usage: Usage,
     /// What he may use.
     pub limits: Limits,
+    /// Since when he is above soft limits.
+    pub over: OverSince,
+}
+
+impl Quota {
+    /// Time for which it may still grow that is above a soft limit: the least of inodes and octets.
+    /// None if it is below.
+    pub fn grace_left_ns(&self, now_ns: u64) -> Option<u64> {
+        let since = [self.over.inodes_ns, self.over.bytes_ns].into_iter().flatten().min()?;
+        Some(self.limits.grace_ns.saturating_sub(now_ns.saturating_sub(since)))
+    }
 }
 
 impl Reader<'_> {
-    /// Quotas of all who use something or have a limit, groups first, then trees, then users, each
-    /// in order, after one of them. A page that is shorter than `limit` and [`PAGE_ROWS_MAX`] is
-    /// the last.
+    /// Quotas of all who use something or have a limit, groups first, then spaces, trees and users,
+    /// each in order, after one of them. A page that is shorter than `limit` and [`PAGE_ROWS_MAX`]
+    /// is the last.
     pub fn quotas(&self, after: Option<&Subject>, limit: usize) -> Result<Vec<Quota>, Failure> {
         let limit = limit.min(PAGE_ROWS_MAX);
         let from = after.map_or_else(Vec::new, |last| [last.key().as_slice(), &[0]].concat());
@@ -41,16 +52,22 @@ impl Reader<'_> {
             let what = "a malformed key";
             let subject =
                 Subject::of_key(&key).ok_or(EngineError::Corrupt { table: Table::Usage, what })?;
-            let usage: Option<Usage> = read(&*self.rows, &key)?;
-            let limits: Option<Limits> = read(&*self.rows, &key)?;
-            let limits = limits.unwrap_or(Limits::NONE);
-            Ok(Quota { subject, usage: usage.unwrap_or_default(), limits })
+            self.quota(subject)
         };
         keys.into_iter().map(quota).collect()
     }
 
-    /// Whose quotas, besides that of its tree, what the caller adds at an inode counts for: in a
-    /// directory his own and his group's, or what the directory gives; of a file its owner's.
+    /// What somebody uses, and may use.
+    pub fn quota(&self, subject: Subject) -> Result<Quota, Failure> {
+        let key = subject.key();
+        let usage: Usage = read(&*self.rows, &key)?.unwrap_or_default();
+        let Limited { limits, over } = read(&*self.rows, &key)?.unwrap_or(Limited::NONE);
+        Ok(Quota { subject, usage, limits, over })
+    }
+
+    /// Whose quotas, besides that of its tree, what the caller adds at an inode counts for: that of
+    /// its space; in a directory his own and his group's, or what the directory gives; of a file
+    /// its owner's.
     pub fn counted_at(&self, inode: &Inode) -> Vec<Subject> {
         let own_group = self.caller.groups.first();
         let (user, group) = match inode.is_directory() {
@@ -58,8 +75,9 @@ impl Reader<'_> {
             true => (&self.caller.user, own_group),
             false => (&inode.owner, Some(&inode.group)),
         };
-        let user = Some(Subject::User(user.clone()));
-        user.into_iter().chain(group.map(|group| Subject::Group(group.clone()))).collect()
+        let group = group.map(|group| Subject::Group(group.clone()));
+        let space = Subject::Space(inode.policy.space.clone());
+        [Subject::User(user.clone())].into_iter().chain(group).chain([space]).collect()
     }
 
     /// The user who reads, his groups, and whether he runs the site.
@@ -67,13 +85,14 @@ impl Reader<'_> {
         (&self.caller.user, &self.caller.groups, self.caller.is_operator)
     }
 
-    /// True if a quota concerns the caller: operators all, others theirs and those of trees.
+    /// True if a quota concerns the caller: operators all, others theirs and those of trees and
+    /// spaces.
     pub fn concerns(&self, subject: &Subject) -> bool {
         self.caller.is_operator
             || match subject {
                 Subject::User(name) => *name == self.caller.user,
                 Subject::Group(name) => self.caller.is_in(name),
-                Subject::Tree(_) => true,
+                Subject::Tree(_) | Subject::Space(_) => true,
             }
     }
 

@@ -2,7 +2,7 @@
 //! it was replaced. Beside it the replicas of all, and what has to be looked at when.
 
 use super::inode::encode_disks;
-use super::{Content, Named, Policy};
+use super::{Content, Named, Policy, Usage};
 use crate::codec::{Decoder, Encoder, Malformed, key};
 use crate::engine::Table;
 use crate::id::{ContentId, DiskId, InodeId, SessionId, Version};
@@ -62,9 +62,13 @@ pub struct Attempt {
 }
 
 impl Attempt {
-    /// Inodes reserved for quota.
-    pub(crate) fn reserved_inodes(&self) -> u64 {
-        u64::from(matches!(self.target, Target::NewFile { .. }))
+    /// What is reserved for quota.
+    pub(crate) fn reserved(&self) -> Usage {
+        Usage {
+            reserved_inodes: u64::from(matches!(self.target, Target::NewFile { .. })),
+            reserved_bytes: self.reserved_bytes,
+            ..Usage::default()
+        }
     }
 }
 

@@ -1,8 +1,8 @@
-//! The site as a whole: its counters, the head's lease, users, disks, what is used and what may be.
+//! The site as a whole: its counters, the head's lease, users, disks, keys.
 
 use crate::codec::{Decoder, Encoder, Malformed, key};
 use crate::engine::Table;
-use crate::id::{DiskId, InodeId, LeaseEpoch, epoch_of};
+use crate::id::{DiskId, LeaseEpoch, epoch_of};
 use crate::view::Record;
 
 pub(crate) const SITE_KEY: &[u8] = b"site";
@@ -162,6 +162,9 @@ pub struct Disk {
     pub capacity_bytes: u64,
     /// How busy it is, from 0 to [`DISK_LOAD_MAX`]: each step halves its chance to get new content.
     pub load: u8,
+    /// Octets a second that leave it while it is drained, within what all may: 0 while that is
+    /// paused, `u64::MAX` for no bound of its own.
+    pub drain_bytes_per_s: u64,
 }
 
 impl Record for Disk {
@@ -181,6 +184,9 @@ impl Record for Disk {
         encoder.octet(self.is_up.into());
         encoder.number(self.capacity_bytes);
         encoder.octet(self.load);
+        if self.drain_bytes_per_s != u64::MAX {
+            encoder.number(self.drain_bytes_per_s);
+        }
     }
 
     fn decode(decoder: &mut Decoder<'_>) -> Result<Self, Malformed> {
@@ -200,6 +206,11 @@ impl Record for Disk {
             capacity_bytes: decoder.number()?,
             // Rows of before disks said so end here.
             load: if decoder.0.is_empty() { 0 } else { decoder.octet()? },
+            // Those without a rate of their own do, too.
+            drain_bytes_per_s: match decoder.0 {
+                [] => u64::MAX,
+                _ => decoder.number()?,
+            },
         })
     }
 }
@@ -275,94 +286,23 @@ impl Record for DiskUsage {
     }
 }
 
-/// Whose usage is counted.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Subject {
-    /// A user: all inodes that he owns.
-    User(String),
-    /// A group: all inodes of this group.
-    Group(String),
-    /// A tree with a quota of its own, or what lies in none: the top directory's.
-    Tree(InodeId),
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-impl Subject {
-    pub(crate) fn key(&self) -> Vec<u8> {
-        match self {
-            Self::User(name) => [b"u", name.as_bytes()].concat(),
-            Self::Group(name) => [b"g", name.as_bytes()].concat(),
-            Self::Tree(inode) => [b"t".as_slice(), &inode.0.to_be_bytes()].concat(),
+    #[test]
+    fn disks_of_before_they_had_a_load_and_a_rate_are_read() {
+        let mut row = b"\x04main\x01s\x01p\x01\x03\x01\x05".to_vec();
+        let read = |row: &[u8]| Disk::decode(&mut Decoder(row)).unwrap();
+        let disk = read(&row);
+        assert_eq!((disk.capacity_bytes, disk.load, disk.drain_bytes_per_s), (5, 0, u64::MAX));
+        row.push(2);
+        assert_eq!(read(&row), Disk { load: 2, ..disk.clone() });
+        for drain_bytes_per_s in [0, 7, u64::MAX - 1, u64::MAX] {
+            let mut encoder = Encoder::default();
+            let rated = Disk { load: 2, drain_bytes_per_s, ..disk.clone() };
+            rated.encode(&mut encoder);
+            assert_eq!(read(&encoder.0), rated);
         }
-    }
-
-    pub(crate) fn of_key(key: &[u8]) -> Option<Self> {
-        let name = |octets: &[u8]| String::from_utf8(octets.to_vec()).ok();
-        match key.split_first()? {
-            (b'u', rest) => Some(Self::User(name(rest)?)),
-            (b'g', rest) => Some(Self::Group(name(rest)?)),
-            (b't', rest) => Some(Self::Tree(InodeId(u64::from_be_bytes(rest.try_into().ok()?)))),
-            _ => None,
-        }
-    }
-}
-
-/// What is counted for a subject: inodes that have a name, octets of files that have one, and what
-/// open attempts may add.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Usage {
-    /// Inodes.
-    pub inodes: u64,
-    /// Octets.
-    pub bytes: u64,
-    /// Inodes of open attempts.
-    pub reserved_inodes: u64,
-    /// Octets of open attempts.
-    pub reserved_bytes: u64,
-}
-
-impl Record for Usage {
-    const TABLE: Table = Table::Usage;
-
-    fn encode(&self, encoder: &mut Encoder) {
-        encoder.number(self.inodes);
-        encoder.number(self.bytes);
-        encoder.number(self.reserved_inodes);
-        encoder.number(self.reserved_bytes);
-    }
-
-    fn decode(decoder: &mut Decoder<'_>) -> Result<Self, Malformed> {
-        Ok(Self {
-            inodes: decoder.number()?,
-            bytes: decoder.number()?,
-            reserved_inodes: decoder.number()?,
-            reserved_bytes: decoder.number()?,
-        })
-    }
-}
-
-/// What a subject may use, reservations included.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Limits {
-    /// Inodes.
-    pub inodes: u64,
-    /// Octets.
-    pub bytes: u64,
-}
-
-impl Limits {
-    /// No limit.
-    pub const NONE: Self = Self { inodes: u64::MAX, bytes: u64::MAX };
-}
-
-impl Record for Limits {
-    const TABLE: Table = Table::Limit;
-
-    fn encode(&self, encoder: &mut Encoder) {
-        encoder.number(self.inodes);
-        encoder.number(self.bytes);
-    }
-
-    fn decode(decoder: &mut Decoder<'_>) -> Result<Self, Malformed> {
-        Ok(Self { inodes: decoder.number()?, bytes: decoder.number()? })
     }
 }

@@ -8,15 +8,18 @@ use std::sync::Arc;
 use byname_catalog::engine::{CommitFault, Engine};
 use byname_catalog::id::InodeId;
 use byname_catalog::{
-    ATTEMPT_NS, Answer, AttributeChanges, Caller, Command, Create, Kind, Limits, Place,
-    PolicyChanges, Publish, Refusal, Rename, SESSION_NS, Subject, Submission, Ticket,
+    ATTEMPT_NS, AddDisk, Answer, AttributeChanges, Caller, Command, Create, Kind, Limits, Place,
+    Policy, PolicyChanges, Publish, Refusal, Rename, SESSION_NS, Subject, Submission, Ticket,
 };
 use proptest::prelude::*;
 
-use crate::model::{Ask, Counted, Model, Node, NodeId, TOP, TREE, Who};
+use crate::model::{Ask, Counted, MAIN, Model, Node, NodeId, TOP, TREE, Who};
 use crate::support::{TestSite, commit, place};
 
 pub(crate) type Names = Vec<&'static str>;
+
+/// A second space.
+const TAPE: &str = "tape";
 
 const PEOPLE: [Who; 3] = [
     Who { user: "op", groups: &["ops"] },
@@ -38,6 +41,7 @@ pub(crate) enum Op {
     Chmod(Names, u16),
     Chown(Names, &'static str),
     Chgrp(Names, &'static str),
+    Space(Names, &'static str),
     Empty(Names),
     Create {
         at: Names,
@@ -45,6 +49,7 @@ pub(crate) enum Op {
         size_max: u64,
         at_once: bool,
         exclusive: bool,
+        space: Option<&'static str>,
     },
     Whole(Names, u16, bool),
     /// The attempt by its place among those that were opened.
@@ -74,6 +79,7 @@ fn op() -> impl Strategy<Value = Op> {
     let user = proptest::sample::select(vec!["anna", "bert"]);
     let group = proptest::sample::select(vec!["users", "physics", "ops"]);
     let flags = any::<(bool, bool)>();
+    let spaces = || proptest::sample::select(vec![MAIN, TAPE]);
     prop_oneof![
         4 => (names(), modes()).prop_map(|(at, mode)| Op::Mkdir(at, mode)),
         1 => names().prop_map(Op::Rmdir),
@@ -87,12 +93,12 @@ fn op() -> impl Strategy<Value = Op> {
         1 => (names(), modes()).prop_map(|(at, mode)| Op::Chmod(at, mode)),
         1 => (names(), user).prop_map(|(at, user)| Op::Chown(at, user)),
         1 => (names(), group).prop_map(|(at, group)| Op::Chgrp(at, group)),
+        1 => (names(), spaces()).prop_map(|(at, space)| Op::Space(at, space)),
         1 => names().prop_map(Op::Empty),
-        6 => (names(), modes(), 0..700_u64, flags).prop_map(
-            |(at, mode, size_max, (at_once, exclusive))| Op::Create {
-                at, mode, size_max, at_once, exclusive
-            }
-        ),
+        6 => (names(), modes(), 0..700_u64, flags, proptest::option::weighted(0.2, spaces()))
+            .prop_map(|(at, mode, size_max, (at_once, exclusive), space)| Op::Create {
+                at, mode, size_max, at_once, exclusive, space
+            }),
         2 => (names(), modes(), any::<bool>())
             .prop_map(|(at, mode, exclusive)| Op::Whole(at, mode, exclusive)),
         6 => (any::<usize>(), 0..700_u64).prop_map(|(index, size)| Op::Commit(index, size)),
@@ -148,14 +154,26 @@ impl<F: Fragile> Machine<F> {
             site.run("op", Command::SetAttributes { place: place(path), changes }).unwrap();
         }
         let tree = site.entry("t").unwrap().id;
+        for server in ["d", "e"] {
+            let (space, label) = (TAPE.into(), "room".into());
+            let disk = AddDisk { space, server: server.into(), label, capacity_bytes: 1 << 40 };
+            site.run("op", Command::AddDisk(disk)).unwrap();
+        }
+        let hard = |inodes, bytes| Limits { inodes, bytes, ..Limits::NONE };
+        let soft = |limits, (soft_inodes, soft_bytes), grace_ns| Limits {
+            soft_inodes,
+            soft_bytes,
+            grace_ns,
+            ..limits
+        };
         let limits = vec![
-            (Counted::User("anna"), (7, 1500)),
-            (Counted::Group("users"), (12, 2500)),
-            (Counted::Tree(TREE), (4, 900)),
+            (Counted::User("anna"), soft(hard(7, 1500), (5, 1000), ATTEMPT_NS)),
+            (Counted::Group("users"), hard(12, 2500)),
+            (Counted::Tree(TREE), soft(hard(4, 900), (3, 700), 0)),
+            (Counted::Space(TAPE), soft(hard(6, 1200), (3, 600), ATTEMPT_NS / 2)),
         ];
-        for (counted, (inodes, bytes)) in &limits {
-            let (subject, limits) =
-                (subject(*counted, tree), Limits { inodes: *inodes, bytes: *bytes });
+        for (counted, limits) in limits.clone() {
+            let subject = subject(counted, tree);
             site.run("op", Command::SetLimits { subject, limits }).unwrap();
         }
         Self { fragile, site, model: Model::new(limits), tree, tickets: Vec::new() }
@@ -172,7 +190,8 @@ impl<F: Fragile> Machine<F> {
             let slot = submissions.len() + 1;
             submissions.push(self.site.submission_in(who.user, slot, command));
             let now_ns = self.site.now_ns;
-            expected.push(self.model.try_do(|model| play(model, who, op, (known, now_ns))));
+            let play = |model: &mut Model| play(model, who, op, (known, now_ns));
+            expected.push(self.model.try_do(now_ns, play));
         }
         (submissions, expected)
     }
@@ -225,6 +244,7 @@ impl<F: Fragile> Machine<F> {
         for attempt in &mut self.model.attempts {
             attempt.is_open &= attempt.expires_ns > self.site.now_ns;
         }
+        self.model.look_at_soft_limits(self.site.now_ns);
     }
 
     fn collect(&mut self, limit: usize) {
@@ -233,6 +253,7 @@ impl<F: Fragile> Machine<F> {
             self.site.take_over(self.fragile.engine());
         }
         self.model.collect();
+        self.model.look_at_soft_limits(self.site.now_ns);
     }
 
     fn compare(&self) -> Result<(), TestCaseError> {
@@ -241,8 +262,12 @@ impl<F: Fragile> Machine<F> {
         let reader = self.site.reader("op");
         let groups = ["ops", "users", "physics"].map(Counted::Group);
         let users = PEOPLE.map(|who| Counted::User(who.user));
-        for counted in groups.into_iter().chain(users).chain([TOP, TREE].map(Counted::Tree)) {
-            let usage = reader.usage(&subject(counted, self.tree)).unwrap().0;
+        let spaces = [MAIN, TAPE].map(Counted::Space);
+        let trees = [TOP, TREE].map(Counted::Tree);
+        for counted in groups.into_iter().chain(users).chain(trees).chain(spaces) {
+            let quota = reader.quota(subject(counted, self.tree)).unwrap();
+            prop_assert_eq!(quota.over, self.model.over(counted), "{:?}", counted);
+            let usage = quota.usage;
             let found =
                 ((usage.inodes, usage.bytes), (usage.reserved_inodes, usage.reserved_bytes));
             let expected = (self.model.used(counted), self.model.reserved(counted));
@@ -288,6 +313,7 @@ fn subject(counted: Counted, tree: InodeId) -> Subject {
         Counted::Group(group) => Subject::Group(group.into()),
         Counted::Tree(TOP) => Subject::Tree(InodeId::ROOT),
         Counted::Tree(_) => Subject::Tree(tree),
+        Counted::Space(space) => Subject::Space(space.into()),
     }
 }
 
@@ -313,14 +339,18 @@ fn command(op: &Op, tickets: &[Ticket]) -> Option<Command> {
         Op::Chmod(at, mode) => set(at, AttributeChanges { mode: Some(*mode), ..none }),
         Op::Chown(at, owner) => set(at, AttributeChanges { owner: Some((*owner).into()), ..none }),
         Op::Chgrp(at, group) => set(at, AttributeChanges { group: Some((*group).into()), ..none }),
+        Op::Space(at, space) => {
+            let policy = Policy { space: (*space).into(), replica_count: 2, receipt_count: 2 };
+            Command::SetPolicy { place: place(at), policy }
+        }
         Op::Empty(at) => set(at, AttributeChanges { size: Some(0), ..none }),
-        Op::Create { at, mode, size_max, at_once, exclusive } => Command::Create(Create {
+        Op::Create { at, mode, size_max, at_once, exclusive, space } => Command::Create(Create {
             place: place(at),
             mode: *mode,
             size_max: *size_max,
             publish: if *at_once { Publish::AtOnce } else { Publish::AtCommit },
             exclusive: *exclusive,
-            policy: PolicyChanges::default(),
+            policy: PolicyChanges { space: space.map(str::to_owned), ..PolicyChanges::default() },
         }),
         Op::Whole(at, mode, exclusive) => Command::Create(Create {
             place: place(at),
@@ -355,17 +385,18 @@ fn play(
         Op::Chmod(at, mode) => model.chmod(who, at, *mode),
         Op::Chown(at, owner) => model.chown(who, at, owner),
         Op::Chgrp(at, group) => model.chgrp(who, at, group),
+        Op::Space(at, space) => model.set_space(who, at, space),
         Op::Empty(at) => model.empty(who, at),
-        Op::Create { at, mode, size_max, at_once, exclusive } => {
+        Op::Create { at, mode, size_max, at_once, exclusive, space } => {
             let expires_ns = now_ns + ATTEMPT_NS;
-            let (mode, size_max) = (*mode, *size_max);
+            let (mode, size_max, space) = (*mode, *size_max, *space);
             let (at_once, exclusive) = (*at_once, *exclusive);
-            model.create(who, at, Ask { mode, size_max, at_once, exclusive, expires_ns })
+            model.create(who, at, Ask { mode, size_max, at_once, exclusive, expires_ns, space })
         }
         Op::Whole(at, mode, exclusive) => {
             let (mode, size_max, exclusive) = (*mode, 0, *exclusive);
-            let (at_once, expires_ns) = (true, now_ns + ATTEMPT_NS);
-            model.make_empty(who, at, Ask { mode, size_max, at_once, exclusive, expires_ns })
+            let (at_once, expires_ns, space) = (true, now_ns + ATTEMPT_NS, None);
+            model.make_empty(who, at, Ask { mode, size_max, at_once, exclusive, expires_ns, space })
         }
         Op::Commit(index, size) => model.commit(who, index % known, *size),
         Op::Abort(index) => model.abort(who, index % known),

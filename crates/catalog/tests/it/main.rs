@@ -12,6 +12,7 @@ mod model;
 mod moving;
 mod policies;
 mod posix;
+mod quotas;
 mod rebuild;
 mod removal;
 mod replicas;

@@ -3,10 +3,12 @@
 
 use std::collections::BTreeMap;
 
-use byname_catalog::{Kind, Refusal};
+use byname_catalog::{Kind, Limits, OverSince, Refusal};
 
 pub(crate) type NodeId = usize;
 pub(crate) const TOP: NodeId = 0;
+/// The space of all disks that `TestSite` begins with.
+pub(crate) const MAIN: &str = "main";
 /// The directory with a quota of its own.
 pub(crate) const TREE: NodeId = 1;
 
@@ -48,6 +50,7 @@ pub(crate) struct Node {
     pub(crate) owner: &'static str,
     pub(crate) group: &'static str,
     pub(crate) tree: NodeId,
+    pub(crate) space: &'static str,
     pub(crate) size: u64,
     /// Counts the contents it had.
     content: u32,
@@ -67,6 +70,9 @@ pub(crate) struct Attempt {
     owner: &'static str,
     group: &'static str,
     tree: NodeId,
+    space: &'static str,
+    /// True if the space was asked for, so that it becomes the file's.
+    moves: bool,
     size_max: u64,
     reserved: u64,
     pub(crate) is_open: bool,
@@ -75,12 +81,13 @@ pub(crate) struct Attempt {
     lease: Option<u32>,
 }
 
-/// User, group or tree.
+/// User, group, tree or space.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Counted {
     User(&'static str),
     Group(&'static str),
     Tree(NodeId),
+    Space(&'static str),
 }
 
 #[derive(Debug, Clone, Default)]
@@ -92,8 +99,8 @@ pub(crate) struct Model {
     /// Who alone may write a file, with a number of its own.
     leases: BTreeMap<NodeId, (&'static str, u32)>,
     lease_count: u32,
-    /// Inodes and octets.
-    pub(crate) limits: Vec<(Counted, (u64, u64))>,
+    /// Each with since when it is above soft ones.
+    pub(crate) limits: Vec<(Counted, Limits, OverSince)>,
 }
 
 pub(crate) type Names = [&'static str];
@@ -101,17 +108,20 @@ type Done = Result<(), Refusal>;
 
 impl Model {
     /// What `TestSite` begins with, and a directory `t` with a quota of its own.
-    pub(crate) fn new(limits: Vec<(Counted, (u64, u64))>) -> Self {
+    pub(crate) fn new(limits: Vec<(Counted, Limits)>) -> Self {
         let directory = |owner, group, mode, tree| Node {
             kind: Kind::Directory,
             mode,
             owner,
             group,
             tree,
+            space: MAIN,
             size: 0,
             content: 0,
             entries: BTreeMap::new(),
         };
+        let limits = limits.into_iter().map(|(whose, it)| (whose, it, OverSince::default()));
+        let limits = limits.collect();
         let top = directory("op", "ops", 0o777, TOP);
         let tree = directory("op", "ops", 0o777, TREE);
         let mut model = Self { nodes: vec![top, tree], limits, ..Self::default() };
@@ -120,23 +130,49 @@ impl Model {
     }
 
     /// Does something whole or not at all, within the limits.
-    pub(crate) fn try_do(&mut self, act: impl FnOnce(&mut Self) -> Done) -> Done {
+    pub(crate) fn try_do(&mut self, now_ns: u64, act: impl FnOnce(&mut Self) -> Done) -> Done {
         let before = self.clone();
-        let done = act(self).and_then(|()| self.check_limits(&before));
+        let done = act(self).and_then(|()| self.check_limits(&before, now_ns));
         if done.is_err() {
             *self = before;
         }
+        self.look_at_soft_limits(now_ns);
         done
     }
 
-    fn check_limits(&self, before: &Self) -> Done {
-        for (counted, limit) in &self.limits {
+    fn check_limits(&self, before: &Self, now_ns: u64) -> Done {
+        for (counted, limits, over) in &self.limits {
             let (old, new) = (before.total(*counted), self.total(*counted));
-            if new.0 > old.0.max(limit.0) || new.1 > old.1.max(limit.1) {
+            let passes = |of: fn(&(u64, u64)) -> u64, limit: u64| of(&new) > of(&old).max(limit);
+            // Whoever passes it only now has his time before him.
+            let is_over = |since: Option<u64>| now_ns >= since.unwrap_or(now_ns) + limits.grace_ns;
+            if passes(|it| it.0, limits.inodes)
+                || passes(|it| it.1, limits.bytes)
+                || passes(|it| it.0, limits.soft_inodes) && is_over(over.inodes_ns)
+                || passes(|it| it.1, limits.soft_bytes) && is_over(over.bytes_ns)
+            {
                 return Err(Refusal::UserQuota);
             }
         }
         Ok(())
+    }
+
+    /// Notes who is above a soft limit by now, and who is not any more.
+    pub(crate) fn look_at_soft_limits(&mut self, now_ns: u64) {
+        let totals: Vec<_> = self.limits.iter().map(|(counted, ..)| self.total(*counted)).collect();
+        for ((_, limits, over), (inodes, bytes)) in self.limits.iter_mut().zip(totals) {
+            for (since, is_above) in [
+                (&mut over.inodes_ns, inodes > limits.soft_inodes),
+                (&mut over.bytes_ns, bytes > limits.soft_bytes),
+            ] {
+                *since = if is_above { since.or(Some(now_ns)) } else { None };
+            }
+        }
+    }
+
+    pub(crate) fn over(&self, counted: Counted) -> OverSince {
+        let found = self.limits.iter().find(|(other, ..)| *other == counted);
+        found.map(|(.., over)| *over).unwrap_or_default()
     }
 
     /// Inodes and octets, with what open attempts may add.
@@ -152,6 +188,7 @@ impl Model {
                 Counted::User(user) => node.owner == user,
                 Counted::Group(group) => node.group == group,
                 Counted::Tree(tree) => node.tree == tree,
+                Counted::Space(space) => node.space == space,
             };
             if is_counted && self.is_there(id) {
                 total = (total.0 + 1, total.1 + node.size);
@@ -167,6 +204,7 @@ impl Model {
                 Counted::User(user) => attempt.owner == user,
                 Counted::Group(group) => attempt.group == group,
                 Counted::Tree(tree) => attempt.tree == tree,
+                Counted::Space(space) => attempt.space == space,
             };
             if is_counted {
                 let is_new = matches!(attempt.goal, Goal::New { .. });
@@ -266,8 +304,9 @@ impl Model {
             }
             Kind::File => mode,
         };
-        let (owner, tree) = (who.user, parent.tree);
-        Node { kind, mode, owner, group, tree, size: 0, content: 0, entries: BTreeMap::new() }
+        let (owner, tree, space) = (who.user, parent.tree, parent.space);
+        let (size, content, entries) = (0, 0, BTreeMap::new());
+        Node { kind, mode, owner, group, tree, space, size, content, entries }
     }
 
     fn enter(&mut self, parent: NodeId, name: &'static str, node: Node) -> NodeId {
@@ -408,6 +447,18 @@ impl Model {
         Ok(())
     }
 
+    pub(crate) fn set_space(&mut self, who: Who, names: &Names, space: &'static str) -> Done {
+        if !who.is_operator() {
+            return Err(Refusal::NotOperator);
+        }
+        let id = self.walk(who, names)?;
+        if self.nodes[id].kind == Kind::Symlink {
+            return Err(Refusal::SymbolicLink);
+        }
+        self.nodes[id].space = space;
+        Ok(())
+    }
+
     pub(crate) fn chmod(&mut self, who: Who, names: &Names, mode: u16) -> Done {
         let id = self.walk(who, names)?;
         let node = &mut self.nodes[id];
@@ -520,7 +571,8 @@ impl Model {
             }
             None => {
                 who.may(&self.nodes[parent], 3)?;
-                let model = self.new_node(who, parent, (Kind::File, ask.mode));
+                let mut model = self.new_node(who, parent, (Kind::File, ask.mode));
+                model.space = ask.space.unwrap_or(model.space);
                 if ask.at_once {
                     let node = self.enter(parent, name, model.clone());
                     (model, Goal::Next { node, base: 0 })
@@ -536,6 +588,8 @@ impl Model {
             owner: model.owner,
             group: model.group,
             tree: model.tree,
+            space: ask.space.unwrap_or(model.space),
+            moves: ask.space.is_some(),
             size_max: ask.size_max,
             reserved: ask.size_max.saturating_sub(model.size),
             is_open: true,
@@ -592,6 +646,7 @@ impl Model {
                     owner: attempt.owner,
                     group: attempt.group,
                     tree: self.nodes[directory].tree,
+                    space: attempt.space,
                     size,
                     content: 1,
                     entries: BTreeMap::new(),
@@ -613,6 +668,9 @@ impl Model {
                 }
                 node.content += 1;
                 node.size = size;
+                if attempt.moves {
+                    node.space = attempt.space;
+                }
                 if !who.is_operator() {
                     clear_set_ids(node);
                 }
@@ -630,6 +688,7 @@ pub(crate) struct Ask {
     pub(crate) at_once: bool,
     pub(crate) exclusive: bool,
     pub(crate) expires_ns: u64,
+    pub(crate) space: Option<&'static str>,
 }
 
 fn clear_set_ids(node: &mut Node) {

@@ -149,7 +149,7 @@ fn policies_that_contradict_themselves_are_refused() {
 fn quotas_are_listed_in_pages() {
     let mut site = site();
     put(&mut site, "f", PolicyChanges::default());
-    let limits = Limits { inodes: 5, bytes: 100 };
+    let limits = Limits { inodes: 5, bytes: 100, ..Limits::NONE };
     for subject in [Subject::User("carl".into()), Subject::Group("physics".into())] {
         site.run("op", Command::SetLimits { subject, limits }).unwrap();
     }

@@ -301,7 +301,7 @@ fn a_tree_has_a_quota_of_its_own_and_keeps_it_when_it_moves() {
     assert_eq!(site.run("op", make("full")), Err(Refusal::NotEmpty));
     site.run("op", make("t")).unwrap();
     let tree = Subject::Tree(site.entry("t").unwrap().id);
-    let limits = Limits { inodes: 3, bytes: 100 };
+    let limits = Limits { inodes: 3, bytes: 100, ..Limits::NONE };
     let limit = Command::SetLimits { subject: tree.clone(), limits };
     site.run("op", limit).unwrap();
     let plain = Subject::Tree(site.entry("d").unwrap().id);

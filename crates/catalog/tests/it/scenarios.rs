@@ -505,7 +505,7 @@ fn an_attempt_that_reserves_nothing_is_no_inconsistency() {
 #[test]
 fn reservations_count_against_the_limit_until_they_end() {
     let (mut site, _) = site();
-    let limits = Limits { inodes: 10, bytes: 1000 };
+    let limits = Limits { inodes: 10, bytes: 1000, ..Limits::NONE };
     let subject = Subject::User("anna".into());
     site.run("op", Command::SetLimits { subject, limits }).unwrap();
     let ticket = site.create("anna", "a", 600).unwrap();

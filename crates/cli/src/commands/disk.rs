@@ -4,19 +4,23 @@ use super::daemon::{Endings, state_name};
 use crate::exit::{Code, Failure, Outcome, chain};
 use crate::typed::endpoint;
 use crate::{forwarders, notify, output, settings};
-use byname_disk::{DiskError, DiskServer, DiskServerConfig, DiskServerError, OpenDisk};
+use byname_disk::{
+    DiskError, DiskServer, DiskServerConfig, DiskServerError, OpenDisk, ScrubConfig,
+};
 use byname_io::Endpoint;
 use byname_keychain::Keychain;
-use byname_profile::Paths;
+use byname_profile::{Paths, units};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 /// Serve a disk of a site: its contents, and the orders of writers and of the head.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   byname disk /disks/1                     made by `byname site disk add /disks/1`
   byname disk /disks/1 --connect tcp://forwarder.lab:6363
+  byname disk /disks/1 --scrub-rate 50M --scrub-every 14d
 
 What is on a disk can be read by whoever reaches the forwarder; docs/site.md.")]
 pub(crate) struct Args {
@@ -25,6 +29,13 @@ pub(crate) struct Args {
     /// Forwarder to attach to, and to pull from writers by.
     #[arg(long, value_name = "URI")]
     connect: Option<String>,
+    /// Octets a second at which all that is stored is read anew, at most; 0 for never.
+    #[arg(long, value_name = "SIZE", default_value = "20M", value_parser = units::size)]
+    scrub_rate: u64,
+    /// Time from the beginning of one reading of all to that of the next. It is read as slowly as
+    /// that allows.
+    #[arg(long, value_name = "TIME", default_value = "30d", value_parser = units::age)]
+    scrub_every: Duration,
     /// Serve metrics for Prometheus at http://ADDRESS/metrics.
     #[arg(long, value_name = "ADDRESS:PORT")]
     metrics: Option<SocketAddr>,
@@ -36,8 +47,9 @@ pub(crate) fn run(args: &Args, paths: &Paths) -> Outcome {
         Some(uri) => vec![endpoint(uri)?],
         None => profile.forwarders(true)?,
     };
+    let scrub = ScrubConfig { bytes_per_s: args.scrub_rate, every: args.scrub_every };
     let Opened { server: DiskServer { server, reports }, ready, allow } =
-        open(&args.dir, endpoints.clone(), paths)?;
+        open(&args.dir, (endpoints.clone(), scrub), paths)?;
     let endings = Endings::watch_signals()?;
     let announce = move || {
         output::out_line(&ready);
@@ -64,7 +76,11 @@ pub(crate) struct Opened {
 }
 
 /// Opens a disk with its key.
-pub(crate) fn open(dir: &Path, endpoints: Vec<Endpoint>, paths: &Paths) -> Outcome<Opened> {
+pub(crate) fn open(
+    dir: &Path,
+    (endpoints, scrub): (Vec<Endpoint>, ScrubConfig),
+    paths: &Paths,
+) -> Outcome<Opened> {
     let disk = OpenDisk::open(dir.to_owned())?;
     if disk.is_read_only() {
         output::err_line(&format!(
@@ -97,6 +113,7 @@ pub(crate) fn open(dir: &Path, endpoints: Vec<Endpoint>, paths: &Paths) -> Outco
         certificates: certificates.iter().map(|it| it.wire().to_vec()).collect(),
         endpoints,
         other_state: paths.state.join("disk").join(state_name(&prefix)),
+        scrub,
     };
     Ok(Opened { server: disk.serve(config)?, ready, allow })
 }

@@ -12,7 +12,7 @@ use super::writing::{CACHED, open_tree, without_umask};
 use crate::exit::{Code, Failure, Outcome};
 use crate::output;
 use crate::target::{Session, watch_signals};
-use byname_access::{Tree, spool};
+use byname_access::{Overdrawn, Tree, spool};
 use byname_catalog::id::InodeId;
 use byname_catalog::{Answer, Command, EntryName, Place, Refusal};
 use byname_client::{FileKind, ListedEntry, Stop};
@@ -134,7 +134,28 @@ pub(crate) fn run(args: &Args, paths: &Paths, quiet: bool) -> Outcome {
         UploadError::List(failure) => failure,
     })?;
     removed?;
-    report.outcome(name)
+    report.outcome(name)?;
+    if !quiet && !args.dry_run {
+        warn_of_soft_limits(&mut tree, name);
+    }
+    Ok(())
+}
+
+/// Says what the writer has to do within some time. What was written is written, whatever the head
+/// says to this.
+fn warn_of_soft_limits(tree: &mut Tree, name: &Name) {
+    let Ok(overdrawn) = tree.overdrawn(name) else { return };
+    for Overdrawn { kind, name, grace_left_s } in overdrawn {
+        let whose = match kind.as_str() {
+            "tree" => "the tree".to_owned(),
+            _ => format!("{kind} {}", output::one_line(&name)),
+        };
+        let left = match grace_left_s {
+            0 => "nothing more can be added".to_owned(),
+            left => format!("{} left to come below it", output::duration(left)),
+        };
+        output::err_line(&format!("{whose} is above the soft limit of its quota: {left}"));
+    }
 }
 
 /// Has a file for writing alone, if it is there; its number, whatever it is called later.

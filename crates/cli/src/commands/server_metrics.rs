@@ -160,6 +160,15 @@ fn render_disk(report: &DiskReport) -> String {
     counter(&mut out, "disk_drops", "contents that were dropped", report.dropped);
     let help = "orders answered by a Nack: too many were refused to one asker";
     counter(&mut out, "disk_refusals_unsigned", help, report.unsigned);
+    let help = "octets that were read anew to see whether they are what they were";
+    counter(&mut out, "disk_scrubbed_bytes", help, report.scrubbed_bytes);
+    head(&mut out, "byname_disk_rotten_contents", "gauge", "contents that have rotted");
+    let _ = writeln!(out, "byname_disk_rotten_contents {}", report.rotten);
+    if let Some(ended_s) = report.scrub_ended_s {
+        let help = "when all contents had been read anew, in seconds since 1970";
+        head(&mut out, "byname_disk_scrub_ended_seconds", "gauge", help);
+        let _ = writeln!(out, "byname_disk_scrub_ended_seconds {ended_s}");
+    }
     let census = &report.census;
     let help = "contents, by what is happening to them";
     head(&mut out, "byname_disk_contents", "gauge", help);

@@ -6,6 +6,7 @@ use byname_catalog::{Command, Place, Rename};
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 /// Octets of each file, about.
 const FILE_BYTES: usize = 20_000;
@@ -127,6 +128,37 @@ fn a_disk_is_drained_while_clients_go_on_and_the_head_is_killed() {
     site.run(&["disk", "rm", &number, "--yes"]).ok();
     site.head = Some(head.into_inner().unwrap());
     site.check();
+}
+
+/// A rate bounds from above, so that a slow machine says nothing; `bench/drain` measures it.
+#[test]
+fn a_drain_waits_while_it_is_paused_and_goes_no_faster_than_it_may() {
+    let site = Site::new(2, 1);
+    let mut writer = site.writer();
+    for number in 0..40 {
+        site.put_by(&mut writer, &format!("f{number}"), &content(number)).unwrap();
+    }
+    let number = site.number(0);
+    let bytes = site.bytes_on(0);
+    let drain = |words: &[&str]| {
+        site.run(&[&["disk", "drain", &number, "--timeout", "60"], words].concat())
+    };
+    drain(&["--pause"]).ok();
+    std::thread::sleep(Duration::from_secs(4));
+    assert_eq!(site.bytes_on(0), bytes, "it is paused");
+    let said = site.run(&["disk", "ls", "--json"]).ok().stdout();
+    assert!(said.contains("\"drain_bytes_per_s\":0"), "{said}");
+    let began = Instant::now();
+    let rate = (bytes / 4).to_string();
+    let drained = drain(&["--rate", &rate]).ok().stderr();
+    assert!(drained.contains("empty"), "{drained}");
+    // What has gathered within a second goes at once, and one file more.
+    assert!(began.elapsed() >= Duration::from_millis(2400), "{:?}", began.elapsed());
+    for number in 0..40 {
+        assert!(site.read(&format!("f{number}")).ok().bytes() == content(number), "f{number}");
+    }
+    drain(&["--rate", "1M", "--pause"]).fails_with(2, "--pause");
+    site.await_agreement();
 }
 
 #[test]

@@ -67,6 +67,7 @@ mod remotes;
 mod resizing;
 mod rollback;
 mod scale;
+mod scrubbing;
 mod service;
 mod sessions;
 mod several_heads;

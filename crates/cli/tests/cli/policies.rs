@@ -111,8 +111,85 @@ fn quotas_are_set_listed_and_met() {
     let shown = site.run(&["quota", "ls"]).ok().stdout();
     let line = shown.lines().find(|line| line.ends_with("/lab/run8")).unwrap();
     let words: Vec<&str> = line.split_whitespace().collect();
-    assert_eq!(words, ["tree", "58.6", "KiB", "100", "KiB", "2", "9", "/lab/run8"]);
+    assert_eq!(words, ["tree", "58.6", "KiB", "-", "100", "KiB", "2", "-", "9", "-", "/lab/run8"]);
     site.run(&["quota", "set", "user:op"]).fails_with(2, "--bytes");
     site.run(&["quota", "set", "user:op", "--entries", "many"]).fails_with(2, "many");
+    site.check();
+}
+
+#[test]
+fn a_user_above_a_soft_limit_is_warned_then_refused_and_let_in_again() {
+    let mut site = Site::new(2, 1);
+    let local = site.home.work("w").join("f");
+    write(&local, &noise(60_000, 1));
+    let local = local.to_str().unwrap();
+    site.run(&["quota", "set", "user:op", "--soft-bytes", "100K", "--bytes", "200K"]).ok();
+    let first = site.op(&["put", local, "/lab/a"]).ok();
+    assert!(!first.stderr().contains("soft limit"), "{}", first.stderr());
+    let second = site.op(&["put", local, "/lab/b"]).ok();
+    assert!(
+        second.stderr().contains("user op is above the soft limit of its quota: 6 days left"),
+        "{}",
+        second.stderr()
+    );
+    assert!(!site.op(&["put", "-q", local, "/lab/b"]).ok().stderr().contains("soft limit"));
+    let op = site.quota("user", "op");
+    assert_eq!((&op["bytes_soft"], &op["over"]), (&102_400.into(), &true.into()));
+    assert_eq!(op["grace_s"], 604_800, "unless it is told");
+    let listed = site.run(&["quota", "ls", "--over"]).ok().stdout();
+    let rows: Vec<Vec<&str>> =
+        listed.lines().skip(1).map(|line| line.split_whitespace().collect()).collect();
+    assert_eq!(
+        rows,
+        [["user", "+117", "KiB", "100", "KiB", "200", "KiB", "3", "-", "-", "6", "days", "op"]
+            .to_vec()]
+    );
+    let status = site.run(&["status"]).ok().stdout();
+    assert!(status.contains("user op is above its soft limit, 6 days left"), "{status}");
+    assert!(status.ends_with("OK\n"), "it is the user's affair, not the site's: {status}");
+
+    // The hard limit holds within the grace time.
+    site.op(&["put", local, "/lab/c"]).ok();
+    let hard = site.op(&["put", local, "/lab/d"]).fails_with(1, "quota of the user is used up");
+    assert!(hard.stderr().contains("byname rm"), "{}", hard.stderr());
+    // Grace is over.
+    site.run(&["quota", "set", "user:op", "--grace", "10ms"]).ok();
+    let over = site.op(&["put", "-p", local, "/lab/d"]).fails_with(1, "the grace time is over");
+    assert!(over.stderr().contains("byname site quota ls"), "{}", over.stderr());
+    assert_eq!(site.quota("user", "op")["grace_left_s"], 0);
+    let free = site.op(&["df", "/lab", "--json"]).ok().stdout();
+    let free: Value = serde_json::from_str(free.trim()).unwrap();
+    assert_eq!(free["free_bytes"], 0);
+    site.op(&["mkdir", "/lab/dir"]).ok();
+    // Below it again.
+    site.op(&["rm", "/lab/a", "/lab/b"]).ok();
+    assert_eq!(site.quota("user", "op")["grace_left_s"], Value::Null);
+    site.op(&["put", local, "/lab/a"]).ok();
+    site.run(&["quota", "set", "user:op", "--grace", "soon"]).fails_with(2, "soon");
+    site.check();
+}
+
+#[test]
+fn a_space_limits_whoever_writes_to_it_and_is_told_when_it_is_nearly_full() {
+    let mut site = Site::new(2, 1);
+    let local = site.home.work("w").join("f");
+    write(&local, &noise(60_000, 1));
+    let local = local.to_str().unwrap();
+    site.op(&["put", local, "/lab/a"]).ok();
+    site.op(&["put", local, "/lab/b"]).ok();
+    site.run(&["quota", "set", "space:main", "--bytes", "150K", "--soft-files", "900"]).ok();
+    site.op(&["put", local, "/lab/d"]).fails_with(1, "quota of the space");
+    let space = site.quota("space", "main");
+    assert_eq!((&space["bytes"], &space["entries_soft"]), (&120_000.into(), &900.into()));
+    let free = site.op(&["df", "/lab", "--json"]).ok().stdout();
+    let free: Value = serde_json::from_str(free.trim()).unwrap();
+    assert_eq!(free["free_bytes"], 153_600 - 120_000);
+    site.run(&["quota", "set", "space:main", "--bytes", "125K"]).ok();
+    let status = site.run(&["status"]).ok().stdout();
+    assert!(!status.contains("space main"), "93 % are no reason to worry: {status}");
+    site.run(&["quota", "set", "space:main", "--bytes", "120K"]).ok();
+    let status = site.run(&["status", "--json"]).ok().stdout();
+    let status: Value = serde_json::from_str(&status).unwrap();
+    assert_eq!(status["quotas"][0], "space main has used 97 % of its quota");
     site.check();
 }

@@ -110,7 +110,9 @@ impl Executor {
         }
         let keys = opened.as_ref().map(|opened| &*opened.keys);
         let by = (&self.site, caller);
-        let answered = query::answer((self.catalog.engine(), &self.observations), by, interest);
+        let (engine, observations) = (self.catalog.engine(), &self.observations);
+        let known = query::Known { engine, observations, unix_ns };
+        let answered = query::answer(known, by, interest);
         self.observations.traffic.note(&query::subject(interest), answered.is_err());
         match answered {
             Ok(content) => Ok(query::packet(interest, &content, self.signer_of(keys))),

@@ -1,4 +1,4 @@
-//! Quotas of users, groups and trees, and the policies of new files by their names.
+//! Quotas of users, groups, trees and spaces, and the policies of new files by their names.
 
 use byname_catalog::id::InodeId;
 use byname_catalog::{Detail, EntryName, Failure, Place, Quota, Reader, Subject};
@@ -10,8 +10,9 @@ use super::lines::{Lines, ROWS_MAX, number};
 /// Pages of a directory that are searched for the name of a tree: any user may ask.
 const PAGES_MAX: usize = 64;
 
-/// Quotas behind one of them: of all for operators, for others their own and those of trees.
-pub(super) fn quotas(reader: &Reader<'_>, after: &str) -> Result<Vec<u8>, Failure> {
+/// Quotas behind one of them: of all for operators, for others their own and those of trees and
+/// spaces.
+pub(super) fn quotas(reader: &Reader<'_>, after: &str, unix_ns: u64) -> Result<Vec<u8>, Failure> {
     let mut after = subject(after)?;
     let mut rows = Vec::new();
     // What a user may not see takes no line, and must not end the list.
@@ -20,7 +21,7 @@ pub(super) fn quotas(reader: &Reader<'_>, after: &str) -> Result<Vec<u8>, Failur
         after = page.last().map(|quota| quota.subject.clone());
         let is_last = page.len() < ROWS_MAX;
         for quota in page.into_iter().filter(|quota| reader.concerns(&quota.subject)) {
-            rows.push((key(&quota.subject), line(reader, &quota)?));
+            rows.push((key(&quota.subject), line(reader, &quota, unix_ns)?));
         }
         if is_last {
             break;
@@ -29,14 +30,25 @@ pub(super) fn quotas(reader: &Reader<'_>, after: &str) -> Result<Vec<u8>, Failur
     Ok(Lines::of(rows.into_iter()))
 }
 
-fn line(reader: &Reader<'_>, quota: &Quota) -> Result<Value, Failure> {
+fn line(reader: &Reader<'_>, quota: &Quota, unix_ns: u64) -> Result<Value, Failure> {
+    let mut line = figures(quota, unix_ns);
+    if let Subject::Tree(id) = quota.subject {
+        line["name"] = path(reader, id)?.into();
+    }
+    Ok(line)
+}
+
+/// What is used, what may be, and the seconds for which who is above a soft limit may still grow.
+/// A tree is called by its number.
+pub(super) fn figures(quota: &Quota, unix_ns: u64) -> Value {
     let (usage, limits) = (quota.usage, quota.limits);
     let (kind, name) = match &quota.subject {
         Subject::User(name) => ("user", name.clone()),
         Subject::Group(name) => ("group", name.clone()),
-        Subject::Tree(id) => ("tree", path(reader, *id)?),
+        Subject::Tree(id) => ("tree", format!("#{}", id.0)),
+        Subject::Space(name) => ("space", name.clone()),
     };
-    Ok(json!({
+    json!({
         "kind": kind,
         "name": name,
         "inodes": usage.inodes,
@@ -45,7 +57,11 @@ fn line(reader: &Reader<'_>, quota: &Quota) -> Result<Value, Failure> {
         "reserved_bytes": usage.reserved_bytes,
         "inodes_max": limits.inodes,
         "bytes_max": limits.bytes,
-    }))
+        "soft_inodes": limits.soft_inodes,
+        "soft_bytes": limits.soft_bytes,
+        "grace_ns": limits.grace_ns,
+        "grace_left_s": quota.grace_left_ns(unix_ns).map(|left_ns| left_ns / 1_000_000_000),
+    })
 }
 
 /// How a row is asked for again.
@@ -54,6 +70,7 @@ fn key(subject: &Subject) -> String {
         Subject::User(name) => format!("user-{}", base64::encode_url(name.as_bytes())),
         Subject::Group(name) => format!("group-{}", base64::encode_url(name.as_bytes())),
         Subject::Tree(id) => format!("tree-{}", id.0),
+        Subject::Space(name) => format!("space-{}", base64::encode_url(name.as_bytes())),
     }
 }
 
@@ -67,6 +84,7 @@ fn subject(key: &str) -> Result<Option<Subject>, Failure> {
         None if key.is_empty() => None,
         Some(("user", name)) => Some(Subject::User(text(name)?)),
         Some(("group", name)) => Some(Subject::Group(text(name)?)),
+        Some(("space", name)) => Some(Subject::Space(text(name)?)),
         Some(("tree", id)) => Some(Subject::Tree(InodeId(number(id)?))),
         _ => return Err(bad().into()),
     })

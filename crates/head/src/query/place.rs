@@ -2,8 +2,8 @@
 //! Nothing of this is cached anywhere.
 
 use byname_catalog::{
-    Content, DiskState, Entry, EntryName, Failure, Inode, Limits, ListedEntry, PATH_NAMES_MAX,
-    Place, Reader, Refusal, Resolved, Subject,
+    Content, DiskState, Entry, EntryName, Failure, Inode, ListedEntry, PATH_NAMES_MAX, Place,
+    Reader, Refusal, Resolved, Subject,
 };
 use byname_packet::Name;
 use byname_security::base64;
@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 
 use crate::describe::Describer;
 
+use super::limits::figures;
 use super::lines::Lines;
 use super::state_name;
 
@@ -41,9 +42,8 @@ pub(super) fn of(site: &SiteName, name: &str) -> Result<Place, Failure> {
 
 /// Usage and limits of the tree that a place is in and of whom else it counts for who asks, as far
 /// as they have limits, and the disks of its space.
-pub(super) fn room(reader: &Reader<'_>, place: &Place) -> Result<Vec<u8>, Failure> {
+pub(super) fn room(reader: &Reader<'_>, place: &Place, unix_ns: u64) -> Result<Vec<u8>, Failure> {
     let Entry { id, inode } = reader.entry(place)?;
-    let (usage, limits) = reader.usage(&Subject::Tree(inode.tree))?;
     let (mut count, mut capacity_bytes, mut free_bytes) = (0_u64, 0_u64, 0_u64);
     for (id, disk) in reader.disks()? {
         if disk.space != inode.policy.space || disk.state == DiskState::Off {
@@ -59,42 +59,28 @@ pub(super) fn room(reader: &Reader<'_>, place: &Place) -> Result<Vec<u8>, Failur
     }
     let mut quotas = Vec::new();
     for subject in reader.counted_at(&inode) {
-        let (usage, limits) = reader.usage(&subject)?;
-        let (kind, name) = match subject {
-            Subject::User(name) => ("user", name),
-            Subject::Group(name) => ("group", name),
-            Subject::Tree(_) => continue,
-        };
-        if limits == Limits::NONE {
-            continue;
+        let quota = reader.quota(subject)?;
+        if !quota.limits.is_none() {
+            quotas.push(figures(&quota, unix_ns));
         }
-        quotas.push(json!({
-            "kind": kind,
-            "name": name,
-            "inodes": usage.inodes.saturating_add(usage.reserved_inodes),
-            "inodes_max": limits.inodes,
-            "bytes": usage.bytes,
-            "reserved_bytes": usage.reserved_bytes,
-            "bytes_max": limits.bytes,
-        }));
     }
-    let mut lines = Lines::default();
-    lines.push(&json!({
+    let mut line = figures(&reader.quota(Subject::Tree(inode.tree))?, unix_ns);
+    let place = json!({
         "quotas": quotas,
         "space": inode.policy.space,
         "replicas": inode.policy.replica_count,
         "receipts": inode.policy.receipt_count,
         "inode": id.0,
         "tree": inode.tree.0,
-        "inodes": usage.inodes,
-        "inodes_max": limits.inodes,
-        "bytes": usage.bytes,
-        "reserved_bytes": usage.reserved_bytes,
-        "bytes_max": limits.bytes,
         "disks": count,
         "capacity_bytes": capacity_bytes,
         "free_bytes": free_bytes,
-    }));
+    });
+    if let (Value::Object(line), Value::Object(place)) = (&mut line, place) {
+        line.extend(place);
+    }
+    let mut lines = Lines::default();
+    lines.push(&line);
     Ok(lines.0)
 }
 

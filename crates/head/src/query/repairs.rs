@@ -25,7 +25,8 @@ pub(super) fn replicate(
         text => number(text).map(|id| Some(DiskId(id))),
     };
     let content = ContentId { inode: InodeId(number(inode)?), version: Version(number(version)?) };
-    let wish = Wish { content, from: disk(from)?, to: disk(to)?, had: number(had)? };
+    let (from, to, had) = (disk(from)?, disk(to)?, number(had)?);
+    let wish = Wish { content, from, to, had, is_rotten: false };
     [wish.from, wish.to].into_iter().flatten().try_for_each(|id| reader.disk(id).map(drop))?;
     let asked = desk.ask(wish);
     let failure = asked.unwrap_or(Some("too many replicas are asked for: try again later"));

@@ -25,6 +25,15 @@ pub(crate) struct Wish {
     pub(crate) to: Option<DiskId>,
     /// Replicas that there were when somebody began to ask.
     pub(crate) had: u64,
+    /// The disk that it leaves has something else by now: it is no source.
+    pub(crate) is_rotten: bool,
+}
+
+impl Wish {
+    /// A replica that its disk has found to be something else.
+    pub(crate) fn rotten(content: ContentId, from: DiskId) -> Self {
+        Self { content, from: Some(from), to: None, had: 0, is_rotten: true }
+    }
 }
 
 /// Disks of a space that shall be as full as each other.
@@ -168,7 +177,7 @@ mod tests {
     fn who_asks_no_more_wants_nothing_more() {
         let desk = RepairDesk::default();
         let content = ContentId { inode: InodeId(7), version: Version(8) };
-        let wish = Wish { content, from: None, to: None, had: 2 };
+        let wish = Wish { content, from: None, to: None, had: 2, is_rotten: false };
         assert_eq!(desk.ask(wish), Some(None));
         assert_eq!(desk.wishes(5), [wish]);
         assert_eq!(desk.wishes(WISH_NS), [wish]);
@@ -191,6 +200,7 @@ mod tests {
             from: None,
             to: None,
             had: 2,
+            is_rotten: false,
         };
         for n in 0..WISHES_MAX as u64 {
             assert!(desk.ask(wish(n)).is_some());

@@ -126,13 +126,9 @@ fn read_administration(operation: &[u8], fields: &mut Fields<'_>) -> Result<Comm
             pattern: fields.text(tag::PATTERN)?,
             changes: Some(read_policy_changes(fields)?).filter(|changes| !changes.is_empty()),
         },
-        b"set-limits" => Command::SetLimits {
-            subject: read_subject(fields)?,
-            limits: Limits {
-                inodes: fields.number(tag::INODES_MAX)?,
-                bytes: fields.number(tag::BYTES_MAX)?,
-            },
-        },
+        b"set-limits" => {
+            Command::SetLimits { subject: read_subject(fields)?, limits: read_limits(fields)? }
+        }
         b"make-tree" => Command::MakeTree { place: read_place(fields)? },
         b"trim-log" => Command::TrimLog {
             below: fields.number(tag::LOG_NUMBER)?,
@@ -215,6 +211,7 @@ fn read_disk_changes(fields: &mut Fields<'_>) -> Result<DiskChanges, DecodeError
         capacity_bytes: fields.optional_number(tag::CAPACITY)?,
         is_new_generation: fields.flag(tag::NEW_GENERATION)?,
         load: fields.optional_number(tag::LOAD)?,
+        drain_bytes_per_s: fields.optional_number(tag::DRAIN_RATE)?,
     })
 }
 
@@ -225,12 +222,26 @@ fn read_holder(fields: &mut Fields<'_>) -> Result<KeyHolder, DecodeError> {
     Ok(KeyHolder::Disk(DiskId(fields.number(tag::DISK_ID)?)))
 }
 
+fn read_limits(fields: &mut Fields<'_>) -> Result<Limits, DecodeError> {
+    let none = Limits::NONE;
+    Ok(Limits {
+        inodes: fields.number(tag::INODES_MAX)?,
+        bytes: fields.number(tag::BYTES_MAX)?,
+        soft_inodes: fields.optional_number(tag::SOFT_INODES)?.unwrap_or(none.soft_inodes),
+        soft_bytes: fields.optional_number(tag::SOFT_BYTES)?.unwrap_or(none.soft_bytes),
+        grace_ns: fields.optional_number(tag::GRACE)?.unwrap_or(none.grace_ns),
+    })
+}
+
 fn read_subject(fields: &mut Fields<'_>) -> Result<Subject, DecodeError> {
     if let Some(user) = fields.optional_text(tag::USER)? {
         return Ok(Subject::User(user));
     }
     if let Some(group) = fields.optional_text(tag::GROUP)? {
         return Ok(Subject::Group(group));
+    }
+    if let Some(space) = fields.optional_text(tag::SPACE)? {
+        return Ok(Subject::Space(space));
     }
     Ok(Subject::Tree(InodeId(fields.number(tag::INODE_ID)?)))
 }

@@ -125,9 +125,9 @@ fn write_administration(writer: &mut Writer, command: &Command) {
                 Subject::User(user) => writer.text(tag::USER, user),
                 Subject::Group(group) => writer.text(tag::GROUP, group),
                 Subject::Tree(inode) => writer.number(tag::INODE_ID, *inode),
+                Subject::Space(space) => writer.text(tag::SPACE, space),
             }
-            writer.number(tag::INODES_MAX, limits.inodes);
-            writer.number(tag::BYTES_MAX, limits.bytes);
+            write_limits(writer, limits);
         }
         Command::TrimLog { below, limit } => {
             writer.number(tag::LOG_NUMBER, *below);
@@ -135,6 +135,22 @@ fn write_administration(writer: &mut Writer, command: &Command) {
         }
         Command::RaiseEpoch { epoch } => writer.number(tag::CATALOG_EPOCH, *epoch),
         _ => {}
+    }
+}
+
+/// Limits; what is as by default is left out.
+fn write_limits(writer: &mut Writer, limits: &Limits) {
+    let none = Limits::NONE;
+    writer.number(tag::INODES_MAX, limits.inodes);
+    writer.number(tag::BYTES_MAX, limits.bytes);
+    for (tag, value, default) in [
+        (tag::SOFT_INODES, limits.soft_inodes, none.soft_inodes),
+        (tag::SOFT_BYTES, limits.soft_bytes, none.soft_bytes),
+        (tag::GRACE, limits.grace_ns, none.grace_ns),
+    ] {
+        if value != default {
+            writer.number(tag, value);
+        }
     }
 }
 
@@ -189,7 +205,7 @@ fn write_commit(writer: &mut Writer, commit: &Commit) {
 }
 
 fn write_disk_changes(writer: &mut Writer, changes: DiskChanges) {
-    let DiskChanges { state, is_up, capacity_bytes, is_new_generation, load } = changes;
+    let DiskChanges { state, is_up, capacity_bytes, is_new_generation, load, .. } = changes;
     if let Some(state) = state {
         writer.number(tag::DISK_STATE, state_number(state));
     }
@@ -202,5 +218,8 @@ fn write_disk_changes(writer: &mut Writer, changes: DiskChanges) {
     writer.flag(tag::NEW_GENERATION, is_new_generation);
     if let Some(load) = load {
         writer.number(tag::LOAD, load);
+    }
+    if let Some(rate) = changes.drain_bytes_per_s {
+        writer.number(tag::DRAIN_RATE, rate);
     }
 }

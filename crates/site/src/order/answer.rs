@@ -1,10 +1,11 @@
 //! Answers of disks, as signed Data under the name of the order's Interest.
 
-use byname_catalog::id::LeaseEpoch;
+use byname_catalog::id::{ContentId, LeaseEpoch};
 use byname_packet::{Data, DataBuilder, DecodeError, NameRef, SignError, Signer};
 
 use crate::codec::{Fields, Writer, bad_value};
 use crate::numbers as tag;
+use crate::parts::{read_content_id, write_content_id};
 
 /// Time for which caches may repeat a final answer, in milliseconds.
 const FINAL_FRESHNESS_MS: u64 = 1000;
@@ -27,6 +28,24 @@ pub enum InsertAnswer {
     Refused(DiskRefusal),
 }
 
+/// Rotten contents that one answer names, at most.
+pub const ROTTEN_MAX: usize = 32;
+
+/// How far a disk is in reading all of its contents anew, and what it has found.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ScrubState {
+    /// Octets that this pass has read.
+    pub done_bytes: u64,
+    /// Octets that there were when it began; 0 if there is none.
+    pub total_bytes: u64,
+    /// When the last whole pass ended, in seconds since 1970.
+    pub ended_s: Option<u64>,
+    /// Contents that are not what their writers signed.
+    pub rotten_count: u64,
+    /// Some of them, [`ROTTEN_MAX`] at most.
+    pub rotten: Vec<ContentId>,
+}
+
 /// Answer to a drop.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum DropAnswer {
@@ -36,6 +55,8 @@ pub enum DropAnswer {
         epoch: LeaseEpoch,
         /// Threads of the disk that wait for its file system at a time, on average, in hundredths.
         load: u64,
+        /// How far it is in reading what it has, if it does.
+        scrub: Option<ScrubState>,
     },
     /// It is not done.
     Refused(DiskRefusal),
@@ -141,10 +162,13 @@ impl DropAnswer {
     pub fn encode(&self, name: NameRef<'_>, signer: &dyn Signer) -> Result<Vec<u8>, SignError> {
         let mut writer = Writer::default();
         match self {
-            Self::Done { epoch, load } => {
+            Self::Done { epoch, load, scrub } => {
                 writer.number(tag::LEASE_EPOCH, *epoch);
                 if *load > 0 {
                     writer.number(tag::LOAD, *load);
+                }
+                if let Some(scrub) = scrub {
+                    writer.nested(tag::SCRUB, |writer| scrub.write(writer));
                 }
             }
             Self::Refused(refusal) => writer.number(tag::REFUSED, *refusal as u8),
@@ -162,10 +186,42 @@ impl DropAnswer {
             Self::Refused(refusal)
         } else {
             let epoch = LeaseEpoch(fields.number(tag::LEASE_EPOCH)?);
-            Self::Done { epoch, load: fields.optional_number(tag::LOAD)?.unwrap_or(0) }
+            let load = fields.optional_number(tag::LOAD)?.unwrap_or(0);
+            let scrub = fields.optional_nested(tag::SCRUB)?.map(ScrubState::read).transpose()?;
+            Self::Done { epoch, load, scrub }
         };
         fields.end_of_known()?;
         Ok(answer)
+    }
+}
+
+impl ScrubState {
+    fn write(&self, writer: &mut Writer) {
+        writer.number(tag::PASS_DONE, self.done_bytes);
+        writer.number(tag::PASS_TOTAL, self.total_bytes);
+        if let Some(ended_s) = self.ended_s {
+            writer.number(tag::PASS_ENDED, ended_s);
+        }
+        writer.number(tag::ROTTEN_COUNT, self.rotten_count);
+        self.rotten.iter().for_each(|content| write_content_id(writer, *content));
+    }
+
+    fn read(mut fields: Fields<'_>) -> Result<Self, DecodeError> {
+        let mut state = Self {
+            done_bytes: fields.number(tag::PASS_DONE)?,
+            total_bytes: fields.number(tag::PASS_TOTAL)?,
+            ended_s: fields.optional_number(tag::PASS_ENDED)?,
+            rotten_count: fields.number(tag::ROTTEN_COUNT)?,
+            rotten: Vec::new(),
+        };
+        while fields.peek()? == Some(tag::CONTENT_ID.typ) {
+            if state.rotten.len() >= ROTTEN_MAX {
+                return Err(bad_value(tag::CONTENT_ID));
+            }
+            state.rotten.push(read_content_id(&mut fields)?);
+        }
+        fields.end_of_known()?;
+        Ok(state)
     }
 }
 

@@ -168,6 +168,7 @@ fn of_operators() -> Vec<Command> {
                 capacity_bytes: Some(1),
                 is_new_generation: true,
                 load: Some(3),
+                drain_bytes_per_s: Some(20_000_000),
             },
         },
         Command::SetDisk { disk: DiskId(2), changes: DiskChanges::default() },
@@ -177,10 +178,14 @@ fn of_operators() -> Vec<Command> {
         Command::SetPattern { pattern: "*.root".to_owned(), changes: Some(changes()) },
         Command::SetLimits {
             subject: Subject::User(user()),
-            limits: Limits { inodes: 1, bytes: 2 },
+            limits: Limits { inodes: 1, bytes: 2, ..Limits::NONE },
         },
         Command::SetLimits { subject: Subject::Group("cms".to_owned()), limits: Limits::NONE },
         Command::SetLimits { subject: Subject::Tree(InodeId(7)), limits: Limits::NONE },
+        Command::SetLimits {
+            subject: Subject::Space("tape".to_owned()),
+            limits: Limits { soft_inodes: 0, soft_bytes: 3, grace_ns: 0, ..Limits::NONE },
+        },
         Command::MakeTree { place: place("a") },
         Command::TrimLog { below: 5, limit: 6 },
         Command::RaiseEpoch { epoch: 3 },

@@ -7,7 +7,8 @@ use byname_security::key::KeySigner;
 use byname_site::{
     CONTENTS_MAX, COPY_PAGE_BYTES, CatalogCopy, Check, Claim, CopyAnswer, CopyPoint, CopyState,
     DiskName, DiskRefusal, DiskView, Drop, DropAnswer, Identity, Insert, InsertAnswer, Keep,
-    KeptRecord, ROWS_BYTES_MAX, Recall, SignedReceipt, Terms, Ticket, Untrusted, check_data,
+    KeptRecord, ROTTEN_MAX, ROWS_BYTES_MAX, Recall, ScrubState, SignedReceipt, Terms, Ticket,
+    Untrusted, check_data,
 };
 
 use crate::support::{
@@ -249,7 +250,19 @@ fn answers_of_disks_come_back_as_they_were() {
     let wire = endless.encode(name.view(), &key.signer).unwrap();
     assert!(InsertAnswer::decode(&data(&wire)).is_err());
     let answers = [
-        DropAnswer::Done { epoch: LeaseEpoch(1 << 50), load: 250 },
+        DropAnswer::Done { epoch: LeaseEpoch(1 << 50), load: 250, scrub: None },
+        DropAnswer::Done { epoch: LeaseEpoch(1), load: 0, scrub: Some(ScrubState::default()) },
+        DropAnswer::Done {
+            epoch: LeaseEpoch(1),
+            load: 1,
+            scrub: Some(ScrubState {
+                done_bytes: 1 << 40,
+                total_bytes: 1 << 41,
+                ended_s: Some(1_700_000_000),
+                rotten_count: 33,
+                rotten: vec![OTHER; ROTTEN_MAX],
+            }),
+        },
         DropAnswer::Refused(DiskRefusal::OldEpoch),
     ];
     for answer in answers {

@@ -70,8 +70,12 @@ fn refused(name: &Name, refusal: Refusal) -> Failure {
             let name = output::name(name.view());
             failure.hint(format!("who has it: byname site lease ls {name}"))
         }
-        Refusal::UserQuota | Refusal::GroupQuota | Refusal::TreeQuota => {
+        Refusal::UserQuota | Refusal::GroupQuota | Refusal::TreeQuota | Refusal::SpaceQuota => {
             failure.hint("what is removed counts no more: byname rm")
+        }
+        Refusal::UserGrace | Refusal::GroupGrace | Refusal::TreeGrace | Refusal::SpaceGrace => {
+            failure
+                .hint("below the soft limit there is room again: byname rm, byname site quota ls")
         }
         _ => failure,
     }

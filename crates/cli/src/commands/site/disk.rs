@@ -75,9 +75,22 @@ enum DiskCommand {
     },
     /// Have the replicas of a disk made elsewhere, and wait until it has none any more. If this is
     /// interrupted the head goes on; `disk set NUMBER --state ro` stops it.
+    #[command(after_help = "Examples:
+  byname site disk drain 3
+  byname site disk drain 3 --rate 50M
+  byname site disk drain 3 --pause           until it is drained again
+
+Every 10 s a line says what is left, the rate and the time to go. Rate and pause are in the catalog:
+they hold until the disk is drained again, whatever happens to heads.")]
     Drain {
         /// Its number.
         disk: u64,
+        /// Octets a second that leave it, and no more than `byname catalog --repair-rate`.
+        #[arg(long, value_name = "SIZE", value_parser = units::size)]
+        rate: Option<u64>,
+        /// Move nothing more for now. It takes nothing new, and serves what it has.
+        #[arg(long, conflicts_with = "rate")]
+        pause: bool,
         /// Do not wait.
         #[arg(long)]
         no_wait: bool,
@@ -161,8 +174,9 @@ pub(super) fn run(args: &Args, paths: &Paths) -> Outcome {
             Ok(())
         }
         DiskCommand::Admit { request, site } => admit::run(&mut site.session(paths)?, request),
-        DiskCommand::Drain { disk, no_wait, site } => {
-            drain::run(&mut site.session(paths)?, *disk, *no_wait)
+        DiskCommand::Drain { disk, rate, pause, no_wait, site } => {
+            let pace = drain::Pace { bytes_per_s: *rate, is_paused: *pause };
+            drain::run(&mut site.session(paths)?, *disk, pace, *no_wait)
         }
         DiskCommand::Balance { space, within, rate, dry_run, site } => {
             let wish = balance::Wish { space, within_percent: *within, bytes_per_s: *rate };
@@ -283,6 +297,7 @@ fn list(session: &mut SiteSession, json: bool) -> Outcome {
         disks.into_iter().for_each(output::json_line);
         return Ok(());
     }
+    let now_s = Clock::new().unix_ns() / 1_000_000_000;
     let row = |disk: &Value| {
         let text = |key: &str| output::one_line(disk[key].as_str().unwrap_or_default());
         let size = |key: &str| output::size(disk[key].as_u64().unwrap_or_default());
@@ -296,12 +311,32 @@ fn list(session: &mut SiteSession, json: bool) -> Outcome {
             text("server"),
             text("place"),
             text("space"),
+            scrubbed(disk, now_s),
             text("answers"),
         ]
     };
-    let header = ["DISK", "STATE", "", "USED", "CAPACITY", "SERVER", "PLACE", "SPACE", "ANSWERS"];
+    let header = [
+        "DISK", "STATE", "", "USED", "CAPACITY", "SERVER", "PLACE", "SPACE", "SCRUBBED", "ANSWERS",
+    ];
     output::table(&header, &disks.iter().map(row).collect::<Vec<_>>());
     Ok(())
+}
+
+/// How far a disk is in reading what it has, or when it was through, and what it has found.
+fn scrubbed(disk: &Value, now_s: u64) -> String {
+    let number = |key: &str| disk["scrub"][key].as_u64();
+    let rotten = match number("rotten") {
+        None => return "-".to_owned(),
+        Some(0) => String::new(),
+        Some(rotten) => format!(", {rotten} rotten"),
+    };
+    let (done, total) = (number("done_bytes").unwrap_or(0), number("total_bytes").unwrap_or(0));
+    let shown = match number("ended_s") {
+        _ if total > 0 => format!("{} %", (u128::from(done) * 100 / u128::from(total)).min(100)),
+        Some(ended_s) => format!("{} ago", output::duration(now_s.saturating_sub(ended_s))),
+        None => "-".to_owned(),
+    };
+    shown + &rotten
 }
 
 fn bytes(text: &str) -> Outcome<u64> {

@@ -1,18 +1,21 @@
-//! `byname site quota`: what users, groups and trees use, and may use.
+//! `byname site quota`: what users, groups, trees and spaces use, and may use.
+
+mod report;
 
 use super::account::SiteArgs;
 use super::session::SiteSession;
 use crate::commands::writing::{about, open_tree};
 use crate::exit::{Code, Failure, Outcome};
-use crate::output;
 use byname_access::Tree;
 use byname_catalog::id::InodeId;
 use byname_catalog::{Command, Limits, Refusal, Subject};
 use byname_packet::Name;
 use byname_profile::{Paths, units};
-use serde_json::{Value, json};
+use serde_json::Value;
 
-/// What users, groups and trees of a site use, and may use.
+pub(super) use report::warnings;
+
+/// What users, groups, trees and spaces of a site use, and may use.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     #[command(subcommand)]
@@ -21,60 +24,121 @@ pub(super) struct Args {
 
 #[derive(Debug, clap::Subcommand)]
 enum QuotaCommand {
-    /// List use and limits: operators see all, others their own and those of trees.
+    /// List use and limits: operators see all, others their own and those of trees and spaces.
     #[command(after_help = "Examples:
   byname site quota ls
+  byname site quota ls --over
   byname site quota ls --json
 
-Sizes are those of files: each is on as many disks as its policy asks for.")]
+Sizes are those of files: each is on as many disks as its policy asks for. Before a size or a number
+of entries that is above its soft limit is a `+`, before one that has reached its hard one a `!`.")]
     Ls {
         #[command(flatten)]
         site: SiteArgs,
-        /// One JSON object per user, group or tree.
+        /// Only those above a soft limit, or at 95 % of a hard one.
+        #[arg(long)]
+        over: bool,
+        /// One JSON object per user, group, tree or space.
         #[arg(long)]
         json: bool,
     },
-    /// Limit what a user, a group or a tree may use. What is not given stays.
+    /// Limit what a user, a group, a tree or a space may use. What is not given stays.
     #[command(after_help = "Examples:
   byname site quota set user:anna --bytes 2T --entries 1000000
+  byname site quota set user:anna --soft-bytes 1.5T --grace 7d
   byname site quota set group:physics --bytes none
   byname site quota set /lab/archive --bytes 10T
+  byname site quota set space:tape --bytes 500T
 
-A directory becomes a tree with a quota of its own while it is empty; the top directory is one.")]
+A directory becomes a tree with a quota of its own while it is empty; the top directory is one.
+A soft limit may be passed for the grace time; then nothing is added until it is kept again.")]
     Set {
-        /// user:NAME, group:NAME, or name or link of a directory.
+        /// user:NAME, group:NAME, space:NAME, or name or link of a directory.
         #[arg(value_name = "WHOSE")]
         whose: String,
-        /// Octets of files, such as 500G or 2T, or `none`.
-        #[arg(long, value_name = "SIZE", required_unless_present = "entries")]
-        bytes: Option<String>,
-        /// Files, directories and links, or `none`.
-        #[arg(long, value_name = "COUNT")]
-        entries: Option<String>,
+        #[command(flatten)]
+        limits: LimitArgs,
         #[command(flatten)]
         site: SiteArgs,
     },
 }
 
+#[derive(Debug, clap::Args)]
+#[group(required = true, multiple = true)]
+struct LimitArgs {
+    /// Octets of files, such as 500G or 2T, or `none`.
+    #[arg(long, value_name = "SIZE")]
+    bytes: Option<String>,
+    /// Files, directories and links, or `none`.
+    #[arg(long, value_name = "COUNT")]
+    entries: Option<String>,
+    /// Octets that may be passed for the grace time, or `none`.
+    #[arg(long, value_name = "SIZE")]
+    soft_bytes: Option<String>,
+    /// Files, directories and links that may be passed for the grace time, or `none`.
+    #[arg(long, value_name = "COUNT", visible_alias = "soft-files")]
+    soft_entries: Option<String>,
+    /// Time above a soft limit in which one may still add: 7d unless it is set, 0s for none.
+    #[arg(long, value_name = "TIME")]
+    grace: Option<String>,
+}
+
+/// Limits that are given; the others stay.
+#[derive(Debug, Clone, Copy, Default)]
+struct LimitChanges {
+    bytes: Option<u64>,
+    inodes: Option<u64>,
+    soft_bytes: Option<u64>,
+    soft_inodes: Option<u64>,
+    grace_ns: Option<u64>,
+}
+
+impl LimitArgs {
+    fn read(&self) -> Outcome<LimitChanges> {
+        let limit = |text: &Option<String>, read: fn(&str) -> Outcome<u64>| {
+            let read = |text: &str| if text == "none" { Ok(u64::MAX) } else { read(text) };
+            text.as_deref().map(read).transpose()
+        };
+        Ok(LimitChanges {
+            bytes: limit(&self.bytes, octets)?,
+            inodes: limit(&self.entries, count)?,
+            soft_bytes: limit(&self.soft_bytes, octets)?,
+            soft_inodes: limit(&self.soft_entries, count)?,
+            grace_ns: self.grace.as_deref().map(nanoseconds).transpose()?,
+        })
+    }
+}
+
+impl LimitChanges {
+    fn of(&self, old: Limits) -> Limits {
+        Limits {
+            inodes: self.inodes.unwrap_or(old.inodes),
+            bytes: self.bytes.unwrap_or(old.bytes),
+            soft_inodes: self.soft_inodes.unwrap_or(old.soft_inodes),
+            soft_bytes: self.soft_bytes.unwrap_or(old.soft_bytes),
+            grace_ns: self.grace_ns.unwrap_or(old.grace_ns),
+        }
+    }
+}
+
 pub(super) fn run(args: &Args, paths: &Paths) -> Outcome {
     match &args.command {
-        QuotaCommand::Ls { site, json } => list(&mut site.session(paths)?, *json),
-        QuotaCommand::Set { whose, bytes, entries, site } => {
-            let bytes = bytes.as_deref().map(|text| limit(text, octets)).transpose()?;
-            let entries = entries.as_deref().map(|text| limit(text, count)).transpose()?;
-            let change = |old: Limits| Limits {
-                inodes: entries.unwrap_or(old.inodes),
-                bytes: bytes.unwrap_or(old.bytes),
-            };
+        QuotaCommand::Ls { site, over, json } => {
+            report::list(&mut site.session(paths)?, *over, *json)
+        }
+        QuotaCommand::Set { whose, limits, site } => {
+            let changes = limits.read()?;
             match Whose::of(whose) {
                 Whose::Tree if !whose.contains(['/', ':']) => {
-                    let hint = format!("user:{whose}, group:{whose}, or the name of a directory");
+                    let hint = format!(
+                        "user:{whose}, group:{whose}, space:{whose}, or the name of a directory"
+                    );
                     Err(Failure::usage(format!("{whose}: whose quota?")).hint(hint))
                 }
-                Whose::Tree => set_tree(site, whose, &change, paths),
+                Whose::Tree => set_tree(site, whose, &changes, paths),
                 Whose::Somebody(subject) => {
                     let mut session = site.session(paths)?;
-                    let limits = change(limits_of(&mut session, &subject)?);
+                    let limits = changes.of(limits_of(&mut session, &subject)?);
                     Ok(session.run(Command::SetLimits { subject, limits }).map(drop)?)
                 }
             }
@@ -93,13 +157,10 @@ impl Whose {
         match text.split_once(':') {
             Some(("user", name)) => Self::Somebody(Subject::User(name.to_owned())),
             Some(("group", name)) => Self::Somebody(Subject::Group(name.to_owned())),
+            Some(("space", name)) => Self::Somebody(Subject::Space(name.to_owned())),
             _ => Self::Tree,
         }
     }
-}
-
-fn limit(text: &str, read: fn(&str) -> Outcome<u64>) -> Outcome<u64> {
-    if text == "none" { Ok(u64::MAX) } else { read(text) }
 }
 
 fn octets(text: &str) -> Outcome<u64> {
@@ -110,11 +171,17 @@ fn count(text: &str) -> Outcome<u64> {
     text.parse().map_err(|_| Failure::usage(format!("{text}: neither a number nor `none`")))
 }
 
-/// Limits of a user or group as they are.
+fn nanoseconds(text: &str) -> Outcome<u64> {
+    let time = units::age(text).map_err(Failure::usage)?;
+    u64::try_from(time.as_nanos()).map_err(|_| Failure::usage(format!("{text} is too long")))
+}
+
+/// Limits of a user, group or space as they are.
 fn limits_of(session: &mut SiteSession, subject: &Subject) -> Outcome<Limits> {
     let (kind, name) = match subject {
         Subject::User(name) => ("user", name.as_str()),
         Subject::Group(name) => ("group", name.as_str()),
+        Subject::Space(name) => ("space", name.as_str()),
         Subject::Tree(_) => ("tree", ""),
     };
     let quotas = session.query("quotas")?;
@@ -123,16 +190,19 @@ fn limits_of(session: &mut SiteSession, subject: &Subject) -> Outcome<Limits> {
 }
 
 fn limits(quota: &Value) -> Option<Limits> {
-    Some(Limits { inodes: quota["inodes_max"].as_u64()?, bytes: quota["bytes_max"].as_u64()? })
+    let number = |key: &str| quota[key].as_u64();
+    let none = Limits::NONE;
+    Some(Limits {
+        inodes: number("inodes_max")?,
+        bytes: number("bytes_max")?,
+        soft_inodes: number("soft_inodes").unwrap_or(none.soft_inodes),
+        soft_bytes: number("soft_bytes").unwrap_or(none.soft_bytes),
+        grace_ns: number("grace_ns").unwrap_or(none.grace_ns),
+    })
 }
 
 /// Limits a directory, which gets a quota of its own if it has none.
-fn set_tree(
-    site: &SiteArgs,
-    whose: &str,
-    change: &dyn Fn(Limits) -> Limits,
-    paths: &Paths,
-) -> Outcome {
+fn set_tree(site: &SiteArgs, whose: &str, changes: &LimitChanges, paths: &Paths) -> Outcome {
     let (mut tree, names) = open_tree(site, &[whose.to_owned()], paths)?;
     let [name] = names.as_slice() else { return Err(Failure::usage("one name")) };
     let room = tree.query("room", name)?.into_iter().next().unwrap_or_default();
@@ -147,7 +217,7 @@ fn set_tree(
         }
     };
     let subject = Subject::Tree(InodeId(inode));
-    Ok(tree.run(name, Command::SetLimits { subject, limits: change(old) })?)
+    Ok(tree.run(name, Command::SetLimits { subject, limits: changes.of(old) })?)
 }
 
 fn make_tree(tree: &mut Tree, name: &Name) -> Outcome {
@@ -158,51 +228,4 @@ fn make_tree(tree: &mut Tree, name: &Name) -> Outcome {
             .hint("only an empty directory gets a quota of its own: make one, move things there"),
         _ => about(name, refusal),
     })
-}
-
-fn list(session: &mut SiteSession, json: bool) -> Outcome {
-    let site = output::name(session.site().view());
-    let shown = |quota: &Value| {
-        let name = quota["name"].as_str().unwrap_or_default();
-        match quota["kind"].as_str() {
-            Some("tree") if name == "/" => site.clone(),
-            Some("tree") if name.starts_with('/') => format!("{site}{name}"),
-            _ => output::one_line(name),
-        }
-    };
-    let quotas = session.query("quotas")?;
-    if json {
-        for quota in &quotas {
-            let limited = |key: &str| quota[key].as_u64().filter(|limit| *limit < u64::MAX);
-            output::json_line(json!({
-                "kind": quota["kind"],
-                "name": shown(quota),
-                "entries": quota["inodes"],
-                "entries_reserved": quota["reserved_inodes"],
-                "entries_max": limited("inodes_max"),
-                "bytes": quota["bytes"],
-                "bytes_reserved": quota["reserved_bytes"],
-                "bytes_max": limited("bytes_max"),
-            }));
-        }
-        return Ok(());
-    }
-    let row = |quota: &Value| {
-        let number = |key: &str| quota[key].as_u64().unwrap_or_default();
-        let most = |key: &str, text: fn(u64) -> String| match number(key) {
-            u64::MAX => "-".to_owned(),
-            limit => text(limit),
-        };
-        vec![
-            output::one_line(quota["kind"].as_str().unwrap_or_default()),
-            output::size(number("bytes").saturating_add(number("reserved_bytes"))),
-            most("bytes_max", output::size),
-            number("inodes").saturating_add(number("reserved_inodes")).to_string(),
-            most("inodes_max", |limit| limit.to_string()),
-            shown(quota),
-        ]
-    };
-    let rows: Vec<_> = quotas.iter().map(row).collect();
-    output::table(&["OF", "SIZE", "LIMIT", "ENTRIES", "LIMIT", "NAME"], &rows);
-    Ok(())
 }

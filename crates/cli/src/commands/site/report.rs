@@ -12,6 +12,9 @@ use std::time::Duration;
 /// Pause between two looks at the log.
 const FOLLOW_PAUSE: Duration = Duration::from_millis(500);
 
+/// Quotas that are shown with the state; more are counted.
+const QUOTAS_MAX: usize = 10;
+
 /// State of a site; the last line is OK, or what is wrong.
 #[derive(Debug, clap::Args)]
 pub(super) struct StatusArgs {
@@ -40,13 +43,15 @@ pub(super) fn status(args: &StatusArgs, paths: &Paths) -> Outcome {
     let lines = session.query("status")?;
     let disks = session.query("disks")?;
     let state = lines.first().cloned().unwrap_or_default();
+    let quotas = super::quota::warnings(&mut session)?;
     let mut problems = problems(&disks);
     problems.extend(lost(&state));
     let site = output::name(session.site().view());
     if args.json {
         let ok = problems.is_empty();
         output::json_line(json!({
-            "site": site, "ok": ok, "problems": problems, "state": state, "disks": disks,
+            "site": site, "ok": ok, "problems": problems, "quotas": quotas,
+            "state": state, "disks": disks,
         }));
     } else {
         let number = |key: &str| state[key].as_u64().unwrap_or_default();
@@ -66,6 +71,12 @@ pub(super) fn status(args: &StatusArgs, paths: &Paths) -> Outcome {
         if let Some(short) = state["files_short"].as_u64().filter(|short| *short > 0) {
             let files = output::count(short, "file");
             output::out_line(&format!("replicas  {files} with fewer than wanted"));
+        }
+        for line in quotas.iter().take(QUOTAS_MAX) {
+            output::out_line(&format!("quota     {line}"));
+        }
+        if let Some(more) = quotas.len().checked_sub(QUOTAS_MAX).filter(|more| *more > 0) {
+            output::out_line(&format!("quota     and {more} more: byname site quota ls --over"));
         }
         match problems.as_slice() {
             [] => output::out_line("OK"),
@@ -118,6 +129,11 @@ fn problems(disks: &[Value]) -> Vec<String> {
         let answers = disk["answers"].as_str().unwrap_or_default();
         if !["well", "nothing yet", "not at all"].contains(&answers) {
             problems.push(format!("disk {number}: {}", output::one_line(answers)));
+        }
+        if let Some(rotten) = disk["scrub"]["rotten"].as_u64().filter(|rotten| *rotten > 0) {
+            let (contents, have) =
+                (output::count(rotten, "content"), if rotten == 1 { "has" } else { "have" });
+            problems.push(format!("disk {number} has {contents} that {have} rotted"));
         }
         if let Some(problem) = disk["catalog"]["problem"].as_str() {
             let problem = output::one_line(problem);

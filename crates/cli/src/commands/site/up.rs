@@ -7,7 +7,7 @@ use crate::commands::{catalog, disk, reachable, up};
 use crate::exit::{Code, Failure, Outcome, chain};
 use crate::typed::{endpoints, name};
 use crate::{forwarders, node_config, notify, output, settings};
-use byname_disk::{DiskDirectory, DiskError};
+use byname_disk::{DiskDirectory, DiskError, ScrubConfig};
 use byname_head::{Head, HeadError, HeadServer};
 use byname_io::Endpoint;
 use byname_node::Stop;
@@ -83,7 +83,7 @@ pub(super) fn run(args: &Args, paths: &Paths) -> Outcome {
     let capacity = args.capacity.as_deref();
     for dir in &args.dirs {
         make_disk((&shown, &endpoint), (dir, capacity), paths)?;
-        let opened = disk::open(dir, vec![endpoint.clone()], paths)?;
+        let opened = disk::open(dir, (vec![endpoint.clone()], ScrubConfig::default()), paths)?;
         running.serve((opened.server.server, opened.allow), &endpoint, &opened.ready)?;
         output::err_line(&opened.ready);
     }

@@ -12,12 +12,23 @@ const PAUSE: Duration = Duration::from_secs(1);
 /// Time between two lines that say how far it is.
 const TOLD: Duration = Duration::from_secs(10);
 
+/// How a disk is emptied.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Pace {
+    /// Octets a second, besides the bound on everything.
+    pub(super) bytes_per_s: Option<u64>,
+    /// Nothing leaves it until it is asked for again.
+    pub(super) is_paused: bool,
+}
+
 /// Turns a disk to `drain`, and waits until it has nothing any more unless `is_told` is enough.
-pub(super) fn run(session: &mut SiteSession, number: u64, is_told: bool) -> Outcome {
+pub(super) fn run(session: &mut SiteSession, number: u64, pace: Pace, is_told: bool) -> Outcome {
     look(session, number)?;
-    let changes = DiskChanges { state: Some(DiskState::Drain), ..DiskChanges::default() };
+    let rate = if pace.is_paused { 0 } else { pace.bytes_per_s.unwrap_or(u64::MAX) };
+    let (state, drain_bytes_per_s) = (Some(DiskState::Drain), Some(rate));
+    let changes = DiskChanges { state, drain_bytes_per_s, ..DiskChanges::default() };
     session.run(Command::SetDisk { disk: DiskId(number), changes })?;
-    if is_told {
+    if is_told || pace.is_paused {
         return Ok(());
     }
     let (begin, first) = (Instant::now(), look(session, number)?.1);
@@ -28,8 +39,15 @@ pub(super) fn run(session: &mut SiteSession, number: u64, is_told: bool) -> Outc
             output::err_line(&format!("disk {number} is empty"));
             return Ok(());
         }
-        if state != "drain" {
-            return Err(Failure::new(Code::Other, format!("disk {number} is {state} again")));
+        if state.name != "drain" {
+            let text = format!("disk {number} is {} again", state.name);
+            return Err(Failure::new(Code::Other, text));
+        }
+        if state.is_paused {
+            let text = format!("disk {number} is paused, {} left", output::size(left));
+            return Err(
+                Failure::new(Code::Other, text).hint(format!("byname site disk drain {number}"))
+            );
         }
         if told.elapsed() >= TOLD {
             told = Instant::now();
@@ -39,8 +57,14 @@ pub(super) fn run(session: &mut SiteSession, number: u64, is_told: bool) -> Outc
     }
 }
 
+/// What is wanted of a disk.
+struct Wanted {
+    name: String,
+    is_paused: bool,
+}
+
 /// What is wanted of the disk, and octets on it.
-fn look(session: &mut SiteSession, number: u64) -> Outcome<(String, u64)> {
+fn look(session: &mut SiteSession, number: u64) -> Outcome<(Wanted, u64)> {
     let disks = session.query("disks")?;
     let disk = disks.iter().find(|disk| disk["disk"] == number);
     let disk = disk.ok_or_else(|| {
@@ -49,7 +73,8 @@ fn look(session: &mut SiteSession, number: u64) -> Outcome<(String, u64)> {
     })?;
     let bytes = |key: &str| disk[key].as_u64().unwrap_or_default();
     let left = bytes("used_bytes").saturating_add(bytes("reserved_bytes"));
-    Ok((disk["state"].as_str().map(output::one_line).unwrap_or_default(), left))
+    let name = disk["state"].as_str().map(output::one_line).unwrap_or_default();
+    Ok((Wanted { name, is_paused: disk["drain_bytes_per_s"] == 0 }, left))
 }
 
 /// How far it is, and how long it takes if it goes on so.
