@@ -3,15 +3,17 @@
 mod acl;
 mod answer;
 mod disk;
+mod trash;
 
 pub use acl::SetAcl;
 pub use answer::{Answer, Entry, Resolution, Ticket, TicketDisk};
 pub(crate) use answer::{decode_outcome, encode_outcome};
 pub use disk::{AddDisk, DiskChanges};
+pub use trash::{MeasuredTrash, RestoreTrash};
 
 use crate::id::{ContentId, DiskId, InodeId, SessionId};
 use crate::name::{EntryName, Place};
-use crate::record::{Checksums, KeyHolder, Limits, Policy, PolicyChanges, Subject};
+use crate::record::{Checksums, KeyHolder, Limits, Policy, PolicyChanges, Subject, TrashPolicy};
 
 /// Who sends a command, as whoever carries it has verified.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -72,6 +74,13 @@ pub enum Command {
     RemoveAll {
         /// The name.
         place: Place,
+    },
+    /// Brings something back from the trash.
+    RestoreTrash(RestoreTrash),
+    /// Removes something from the trash for good.
+    PurgeTrash {
+        /// Number of its inode.
+        item: InodeId,
     },
     /// Moves an entry.
     Rename(Rename),
@@ -171,6 +180,13 @@ pub enum Command {
         /// Most entries to take away.
         limit: usize,
     },
+    /// Ends what is in the trash for too long, or is too much. The head alone does.
+    ExpireTrash {
+        /// Most things to end.
+        limit: usize,
+    },
+    /// Notes how much is in a directory in the trash. The head alone does.
+    MeasuredTrash(MeasuredTrash),
     /// Notes that a disk has dropped contents. The head alone does.
     Dropped {
         /// Which.
@@ -230,6 +246,13 @@ pub enum Command {
         place: Place,
         /// The policy.
         policy: Policy,
+    },
+    /// Says what becomes of what is removed from a tree.
+    SetTrash {
+        /// Its top; that of the site for all that have no such policy.
+        place: Place,
+        /// The policy.
+        policy: TrashPolicy,
     },
     /// Says where the content of new files goes whose names fit a pattern.
     SetPattern {
@@ -406,6 +429,8 @@ impl Command {
             Self::RemoveDirectory { .. } => "rmdir",
             Self::Unlink { .. } => "unlink",
             Self::RemoveAll { .. } => "remove-all",
+            Self::RestoreTrash(_) => "restore-trash",
+            Self::PurgeTrash { .. } => "purge-trash",
             Self::Rename(_) => "rename",
             Self::Link { .. } => "link",
             Self::MakeSymlink { .. } => "symlink",
@@ -428,6 +453,8 @@ impl Command {
             Self::EndSession => "end-session",
             Self::Expire { .. } => "expire",
             Self::Collect { .. } => "collect",
+            Self::ExpireTrash { .. } => "expire-trash",
+            Self::MeasuredTrash(_) => "measured-trash",
             Self::Dropped { .. } => "dropped",
             Self::MoveReplica(_) => "move-replica",
             Self::DropReplica { .. } => "drop-replica",
@@ -439,6 +466,7 @@ impl Command {
             Self::SetDisk { .. } => "set-disk",
             Self::RemoveDisk { .. } => "remove-disk",
             Self::SetPolicy { .. } => "set-policy",
+            Self::SetTrash { .. } => "set-trash",
             Self::SetPattern { .. } => "set-pattern",
             Self::SetLimits { .. } => "set-limits",
             Self::MakeTree { .. } => "make-tree",

@@ -6,6 +6,7 @@ mod inode;
 mod policy;
 mod session;
 mod site;
+mod trash;
 
 pub use acl::{ACL_NAMES_MAX, Acl, AclEntry, AclWho, Acls, Named};
 pub use content::{Attempt, KeptVersion, Target};
@@ -16,6 +17,7 @@ pub use site::{
     DISK_LOAD_MAX, Disk, DiskState, DiskUsage, Key, KeyHolder, Lease, Limits, Site, Subject, Usage,
     User,
 };
+pub use trash::{TrashItem, TrashPolicy, TrashUsage};
 
 pub(crate) use content::{Expiry, Replica};
 pub(crate) use inode::{Dentry, dentry_key, inode_key, xattr_key};
@@ -25,3 +27,4 @@ pub(crate) use session::{
     user_sessions_prefix,
 };
 pub(crate) use site::{COUNTERS_KEY, Counters, LEASE_KEY, SITE_KEY, disk_key};
+pub(crate) use trash::UNMEASURED;

@@ -14,6 +14,7 @@ mod lines;
 mod place;
 mod repairs;
 mod top;
+mod trash;
 
 use byname_catalog::engine::Engine;
 use byname_catalog::id::{DiskId, InodeId, TransactionNumber};
@@ -72,6 +73,8 @@ pub(crate) fn answer(
         "users" => users(&reader, after),
         "log" => log(&reader, after),
         "quotas" => limits::quotas(&reader, after),
+        "trash" => trash::items(&reader, site, after),
+        "trash-of" => trash::of_tree(&reader, &place::of(site, after)?),
         "patterns" => limits::patterns(&reader, after),
         "room" => place::room(&reader, &place::of(site, after)?),
         "replicas" => place::replicas(&reader, &place::of(site, after)?),

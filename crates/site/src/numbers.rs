@@ -131,4 +131,7 @@ tags! {
 
     DEFAULT_ACL 0xF6E0, "DefaultAcl";
     ACL 0xF6E2, "Acl";
+    // What becomes of what is removed.
+    TRASH_TIME 0xF710, "TrashTime";
+    TRASH_OFF 0xF712, "TrashOff";
 }

@@ -8,7 +8,7 @@ use crate::engine::Table;
 use crate::id::{ContentId, DiskId, InodeId, SessionId};
 use crate::record::{
     Attempt, Content, Dentry, Detail, DiskUsage, Expiry, Inode, KeptVersion, Kind, Replica,
-    Session, Subject, Usage, disk_key, inode_key, user_session_key,
+    Session, Subject, TrashItem, TrashUsage, Usage, disk_key, inode_key, user_session_key,
 };
 
 /// An inode, as far as names are concerned.
@@ -29,6 +29,8 @@ pub(crate) struct Tally {
     pub(crate) replicas: BTreeMap<Vec<u8>, Replica>,
     pub(crate) sessions: BTreeMap<Vec<u8>, u32>,
     pub(crate) user_sessions: BTreeSet<Vec<u8>>,
+    pub(crate) trash: BTreeMap<Vec<u8>, TrashUsage>,
+    pub(crate) trash_order: BTreeSet<Vec<u8>>,
     pub(crate) attempts: BTreeMap<Vec<u8>, u32>,
     pub(crate) due: Vec<Expiry>,
     pub(crate) highest: u64,
@@ -91,6 +93,29 @@ impl Tally {
                 named.is_detached = true;
             }
             _ => report(&mut self.found, Table::Detached, key, "is no directory without a name"),
+        }
+    }
+
+    pub(super) fn trash_item(&mut self, key: &[u8], item: &TrashItem) {
+        let id = key_parts(key).ok().map(|[id]| InodeId(id));
+        let known = id.and_then(|id| self.inodes.get_mut(&id).map(|named| (id, named)));
+        let Some((id, named)) = known.filter(|(_, named)| named.kind == item.kind) else {
+            return report(&mut self.found, Table::Trash, key, "leads to nothing of its type");
+        };
+        // The row takes the place of the entry.
+        match named.kind {
+            Kind::Directory if named.parent != Some(id) || named.is_detached => {
+                report(&mut self.found, Table::Trash, key, "is no directory without a name");
+            }
+            Kind::Directory => named.is_detached = true,
+            Kind::File | Kind::Symlink => named.counted += 1,
+        }
+        let usage = self.trash.entry(inode_key(item.tree)).or_default();
+        usage.items += 1;
+        usage.bytes += item.bytes();
+        self.trash_order.insert(item.order_key(id));
+        if item.measure.is_none() {
+            self.trash_order.insert(item.unmeasured_key(id));
         }
     }
 

@@ -23,8 +23,10 @@ impl Mending<'_> {
         self.settle(tally.usage, |usage: &Usage| *usage != Usage::default())?;
         self.settle(tally.disks, |usage: &DiskUsage| *usage != DiskUsage::default())?;
         self.settle(tally.replicas, |_| true)?;
+        self.settle(tally.trash, |_| true)?;
         self.count_of_users(&tally.sessions, &tally.attempts)?;
         self.mark_all(Table::UserSession, tally.user_sessions)?;
+        self.mark_all(Table::TrashOrder, tally.trash_order)?;
         self.mend_drops()?;
         self.mend_leases()?;
         self.mend_due(tally.due)?;

@@ -25,7 +25,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    fn number(self) -> u8 {
+    pub(crate) fn number(self) -> u8 {
         match self {
             Self::File => 1,
             Self::Directory => 2,
@@ -33,7 +33,7 @@ impl Kind {
         }
     }
 
-    fn from_number(number: u8) -> Result<Self, Malformed> {
+    pub(crate) fn from_number(number: u8) -> Result<Self, Malformed> {
         match number {
             1 => Ok(Self::File),
             2 => Ok(Self::Directory),

@@ -21,3 +21,4 @@ mod sessions;
 mod storage;
 mod suite;
 mod support;
+mod trash;

@@ -79,6 +79,7 @@ mod terminal;
 mod told;
 mod traces;
 mod traffic;
+mod trash;
 mod trees;
 mod watching;
 mod ways;

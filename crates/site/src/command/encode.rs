@@ -2,7 +2,7 @@
 
 use byname_catalog::{
     AddDisk, AddKey, AttributeChanges, Command, Commit, Create, DiskChanges, KeyHolder, Publish,
-    Rename, SetAcl, SetXattr, Subject, TimeChange,
+    Rename, RestoreTrash, SetAcl, SetXattr, Subject, TimeChange,
 };
 
 use crate::codec::Writer;
@@ -24,6 +24,11 @@ pub(super) fn write(writer: &mut Writer, command: &Command) {
         | Command::Lease { place }
         | Command::EndLease { place }
         | Command::MakeTree { place } => write_place(writer, place),
+        Command::RestoreTrash(RestoreTrash { item, to }) => {
+            writer.number(tag::INODE_ID, *item);
+            to.iter().for_each(|place| write_place(writer, place));
+        }
+        Command::PurgeTrash { item } => writer.number(tag::INODE_ID, *item),
         Command::Rename(Rename { from, to, no_replace }) => {
             write_place(writer, from);
             write_place(writer, to);
@@ -113,6 +118,12 @@ fn write_administration(writer: &mut Writer, command: &Command) {
         Command::SetPolicy { place, policy } => {
             write_place(writer, place);
             write_policy(writer, policy);
+        }
+        Command::SetTrash { place, policy } => {
+            write_place(writer, place);
+            writer.number(tag::TRASH_TIME, policy.keep_ns);
+            writer.number(tag::BYTES_MAX, policy.bytes_max);
+            writer.flag(tag::TRASH_OFF, !policy.is_on);
         }
         Command::SetPattern { pattern, changes } => {
             writer.text(tag::PATTERN, pattern);
