@@ -112,6 +112,7 @@ def good():
     yield "set-disk", "nothing changes", nni(DISK, 2)
     yield "remove-disk", "a disk", nni(DISK, 2)
     yield "set-policy", "of a directory", A + THE_POLICY
+    yield "set-versions", "five", A + nni(0xF714, 5)
     yield "set-trash", "a week, a terabyte", (
         A + nni(0xF710, 7 * 86400 * 10**9) + nni(0xF642, 1 << 40))
     yield "set-trash", "off", A + nni(0xF710, 1) + nni(0xF642, MAX) + tlv(0xF712)
@@ -162,6 +163,7 @@ def bad():
     yield "set-user", "an empty name", tlv(COMMAND, tlv(USER)), "bad-length"
     yield "restore-trash", "something behind its number", (
         tlv(COMMAND, nni(INODE, 300) + mode(0))), "missing"
+    yield "set-versions", "too many", tlv(COMMAND, A + nni(0xF714, 256)), "bad-value"
     yield "set-trash", "no time", tlv(COMMAND, A + nni(0xF642, 1)), "missing"
     yield "purge-trash", "a place", tlv(COMMAND, A), "missing"
     yield "remove-disk", "without its number", tlv(COMMAND), "missing"

@@ -11,8 +11,8 @@ use crate::codec::key_parts;
 use crate::engine::{EngineError, Rows, Span, Table};
 use crate::id::{ContentId, InodeId, Version};
 use crate::record::{
-    Attempt, COUNTERS_KEY, Counters, Dentry, DiskUsage, Expiry, Inode, KeptVersion, Replica,
-    Session, TrashItem, TrashUsage, Usage, User, WriteLease, session_key,
+    Attempt, COUNTERS_KEY, Counters, Dentry, DiskUsage, Expiry, Inode, KeptVersion, OldVersion,
+    Replica, Session, TrashItem, TrashUsage, Usage, User, WriteLease, session_key,
 };
 use crate::view::{Record, decoded, read};
 
@@ -76,7 +76,9 @@ pub(crate) fn derive(rows: &dyn Rows) -> Result<Tally, EngineError> {
     })?;
     each(rows, |key, item: TrashItem| tally.trash_item(key, &item))?;
     each(rows, |key, attempt: Attempt| tally.attempt(key, &attempt))?;
+    each(rows, |key, _: OldVersion| tally.old_version(key))?;
     each(rows, |key, kept: KeptVersion| tally.kept(key, &kept))?;
+    tally.finish_versions();
     each(rows, |key, session: Session| tally.session(key, &session))?;
     Ok(tally)
 }

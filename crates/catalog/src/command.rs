@@ -3,12 +3,14 @@
 mod acl;
 mod answer;
 mod disk;
+mod replica;
 mod trash;
 
 pub use acl::SetAcl;
 pub use answer::{Answer, Entry, Resolution, Ticket, TicketDisk};
 pub(crate) use answer::{decode_outcome, encode_outcome};
 pub use disk::{AddDisk, DiskChanges};
+pub use replica::{MoveReplica, Receipt};
 pub use trash::{MeasuredTrash, RestoreTrash};
 
 use crate::id::{ContentId, DiskId, InodeId, SessionId};
@@ -247,6 +249,13 @@ pub enum Command {
         /// The policy.
         policy: Policy,
     },
+    /// Says how many replaced versions a file keeps, or what is made in a directory.
+    SetVersions {
+        /// The file or directory.
+        place: Place,
+        /// How many.
+        wanted: u8,
+    },
     /// Says what becomes of what is removed from a tree.
     SetTrash {
         /// Its top; that of the site for all that have no such policy.
@@ -381,35 +390,6 @@ pub struct Commit {
     pub receipts: Vec<Receipt>,
 }
 
-/// A disk's word that it has content, all of it synced. Whoever carries it has verified that the
-/// disk signed it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Receipt {
-    /// Name of the site.
-    pub site: Vec<u8>,
-    /// The disk.
-    pub disk: DiskId,
-    /// Its generation.
-    pub generation: u64,
-    /// The content.
-    pub content: ContentId,
-    /// Octets.
-    pub size: u64,
-    /// Root of the hash tree.
-    pub root: [u8; 32],
-    /// Checksums of the whole.
-    pub checksums: Checksums,
-}
-
-/// A replica in place of another one.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct MoveReplica {
-    /// The word of the disk that has it now.
-    pub receipt: Receipt,
-    /// The disk that it leaves.
-    pub from: Option<DiskId>,
-}
-
 /// Lets a key sign for somebody. The operator has verified whose it is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AddKey {
@@ -466,6 +446,7 @@ impl Command {
             Self::SetDisk { .. } => "set-disk",
             Self::RemoveDisk { .. } => "remove-disk",
             Self::SetPolicy { .. } => "set-policy",
+            Self::SetVersions { .. } => "set-versions",
             Self::SetTrash { .. } => "set-trash",
             Self::SetPattern { .. } => "set-pattern",
             Self::SetLimits { .. } => "set-limits",

@@ -81,11 +81,13 @@ pub enum Table {
     TrashUsage = 28,
     /// What becomes of what is removed, by tree.
     TrashPolicy = 29,
+    /// Old version that is kept by policy, by id and version.
+    OldVersion = 30,
 }
 
 impl Table {
     /// All tables, in the order of their numbers.
-    pub const ALL: [Self; 29] = [
+    pub const ALL: [Self; 30] = [
         Self::Meta,
         Self::Inode,
         Self::Dentry,
@@ -115,6 +117,7 @@ impl Table {
         Self::TrashOrder,
         Self::TrashUsage,
         Self::TrashPolicy,
+        Self::OldVersion,
     ];
 
     /// The table with this number.

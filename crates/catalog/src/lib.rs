@@ -52,7 +52,7 @@ pub use rebuild::{
 pub use record::{
     ACL_NAMES_MAX, Acl, AclEntry, AclWho, Acls, Attempt, Checksums, Content, DISK_LOAD_MAX, Detail,
     Disk, DiskState, DiskUsage, EMPTY_ROOT, Inode, KeptVersion, Key, KeyHolder, Kind, Lease,
-    Limits, Named, Policy, PolicyChanges, Session, Site, Subject, Target, Times, TrashItem,
-    TrashPolicy, TrashUsage, Usage, User, WriteLease,
+    Limits, Named, OldVersion, Policy, PolicyChanges, Session, Site, Subject, Target, Times,
+    TrashItem, TrashPolicy, TrashUsage, Usage, User, Versions, WriteLease,
 };
 pub use refusal::{Failure, Refusal};

@@ -16,6 +16,7 @@ mod rename;
 mod replicas;
 mod session;
 mod trash;
+mod versions;
 mod xattr;
 
 pub use attempt::ATTEMPT_NS;
@@ -114,6 +115,7 @@ fn run_for_operator(execution: &mut Execution<'_>, command: &Command) -> Result<
         Command::RemoveDisk { disk } => execution.remove_disk(*disk),
         Command::DropReplica { content, disk } => execution.drop_replica(*content, *disk),
         Command::SetPolicy { place, policy } => execution.set_policy(place, policy),
+        Command::SetVersions { place, wanted } => execution.set_versions(place, *wanted),
         Command::SetTrash { place, policy } => execution.set_trash(place, *policy),
         Command::SetPattern { pattern, changes } => {
             execution.set_pattern(pattern, changes.as_ref())

@@ -4,6 +4,7 @@ mod homes;
 mod inventory;
 mod limits;
 mod trash;
+mod versions;
 
 pub use inventory::NamedEntry;
 pub use limits::Quota;

@@ -29,7 +29,7 @@ use crate::refusal::Refusal;
 use crate::view::{View, decoded, prefixed, read};
 
 /// Tables whose rows are given out.
-const TABLES: [Table; 14] = [
+const TABLES: [Table; 15] = [
     Table::Meta,
     Table::Inode,
     Table::Dentry,
@@ -44,6 +44,7 @@ const TABLES: [Table; 14] = [
     Table::Detached,
     Table::Trash,
     Table::TrashPolicy,
+    Table::OldVersion,
 ];
 /// Rows of one transaction, at most.
 const BATCH_ROWS: usize = 4096;

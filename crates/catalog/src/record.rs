@@ -7,6 +7,7 @@ mod policy;
 mod session;
 mod site;
 mod trash;
+mod version;
 
 pub use acl::{ACL_NAMES_MAX, Acl, AclEntry, AclWho, Acls, Named};
 pub use content::{Attempt, KeptVersion, Target};
@@ -18,6 +19,7 @@ pub use site::{
     User,
 };
 pub use trash::{TrashItem, TrashPolicy, TrashUsage};
+pub use version::{OldVersion, Versions};
 
 pub(crate) use content::{Expiry, Replica};
 pub(crate) use inode::{Dentry, dentry_key, inode_key, xattr_key};

@@ -170,6 +170,10 @@ fn describe(site: &SiteName, command: &Command, line: &mut Map<String, Value>) {
             let acl = acl.as_ref().map(|acl| bounded(acl.to_string()));
             put(if *is_default { "default_acl" } else { "acl" }, acl.into());
         }
+        Command::SetVersions { place, wanted } => {
+            put("name", shown(site, place));
+            put("versions", (*wanted).into());
+        }
         Command::SetTrash { place, policy } => {
             put("name", shown(site, place));
             put("trash", policy.is_on.into());

@@ -15,6 +15,7 @@ mod place;
 mod repairs;
 mod top;
 mod trash;
+mod versions;
 
 use byname_catalog::engine::Engine;
 use byname_catalog::id::{DiskId, InodeId, TransactionNumber};
@@ -82,6 +83,10 @@ pub(crate) fn answer(
         "entries" => {
             let (name, after) = after.split_once(' ').unwrap_or((after, ""));
             place::entries(&reader, site, (name, after))
+        }
+        "versions" => {
+            let (name, after) = after.split_once(' ').unwrap_or((after, ""));
+            versions::of_file(&reader, site, (name, after))
         }
         "content" => place::content(&reader, &place::of(site, after)?),
         "lease" => place::lease(&reader, &place::of(site, after)?),

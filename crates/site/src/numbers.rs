@@ -134,4 +134,5 @@ tags! {
     // What becomes of what is removed.
     TRASH_TIME 0xF710, "TrashTime";
     TRASH_OFF 0xF712, "TrashOff";
+    VERSION_COUNT 0xF714, "VersionCount";
 }

@@ -7,7 +7,7 @@ use byname_site::{
 };
 
 /// In the order of the vectors.
-const OPERATIONS: [&str; 37] = [
+const OPERATIONS: [&str; 38] = [
     "mkdir",
     "rmdir",
     "unlink",
@@ -45,6 +45,7 @@ const OPERATIONS: [&str; 37] = [
     "restore-trash",
     "purge-trash",
     "set-trash",
+    "set-versions",
 ];
 const STAMP: Stamp = Stamp { time_ms: 1, nonce: [1; 8] };
 

@@ -29,6 +29,10 @@ pub(crate) struct Tally {
     pub(crate) replicas: BTreeMap<Vec<u8>, Replica>,
     pub(crate) sessions: BTreeMap<Vec<u8>, u32>,
     pub(crate) user_sessions: BTreeSet<Vec<u8>>,
+    /// Octets of old versions, as inodes say, and as there are.
+    pub(crate) versions: BTreeMap<InodeId, (u64, u64)>,
+    /// Old versions of which no content was seen.
+    pub(crate) old_versions: BTreeSet<Vec<u8>>,
     pub(crate) trash: BTreeMap<Vec<u8>, TrashUsage>,
     pub(crate) trash_order: BTreeSet<Vec<u8>>,
     pub(crate) attempts: BTreeMap<Vec<u8>, u32>,
@@ -56,6 +60,9 @@ impl Tally {
         } else {
             let used = Usage { inodes: 1, bytes: inode.charged_bytes(), ..Usage::default() };
             self.book([&inode.owner, &inode.group], inode.tree, used);
+        }
+        if inode.versions.bytes > 0 {
+            self.versions.entry(id).or_default().0 = inode.versions.bytes;
         }
         let (kind, link_count) = (inode.kind(), inode.link_count);
         self.inodes.insert(id, Named { kind, link_count, parent, counted: 0, is_detached: false });
@@ -159,7 +166,32 @@ impl Tally {
             return report(&mut self.found, Table::Kept, key, "a malformed key");
         };
         self.content(content.inode, &kept.content);
-        self.due.push(Expiry::Kept(content));
+        if self.old_versions.remove(key) {
+            self.versions.entry(content.inode).or_default().1 += kept.content.size;
+        } else {
+            self.due.push(Expiry::Kept(content));
+        }
+    }
+
+    pub(super) fn old_version(&mut self, key: &[u8]) {
+        let is_of_file = content_of(key)
+            .and_then(|content| self.inodes.get(&content.inode))
+            .is_some_and(|named| named.kind == Kind::File);
+        if is_of_file {
+            self.old_versions.insert(key.to_vec());
+        } else {
+            report(&mut self.found, Table::OldVersion, key, "is of no file");
+        }
+    }
+
+    pub(super) fn finish_versions(&mut self) {
+        for key in &self.old_versions {
+            report(&mut self.found, Table::OldVersion, key, "has no content");
+        }
+        self.versions.retain(|_, (said, counted)| said != counted);
+        for id in self.versions.keys() {
+            report(&mut self.found, Table::Inode, &inode_key(*id), "old versions are miscounted");
+        }
     }
 
     pub(super) fn session(&mut self, key: &[u8], session: &Session) {

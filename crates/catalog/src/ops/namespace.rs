@@ -135,6 +135,7 @@ impl Execution<'_> {
             policy: directory.policy.clone(),
             detail,
             acls: Acls::default(),
+            versions: directory.versions.inherited(),
         }
         .inheriting(directory)
     }

@@ -191,7 +191,8 @@ impl<F: Fragile> Machine<F> {
             submissions.push(self.site.submission_in(who.user, slot, command));
             let now_ns = self.site.now_ns;
             let node = removed.map_or(TOP, |(node, _)| node);
-            let play = |model: &mut Model| play(model, who, op, (known, now_ns, node));
+            let play =
+                |model: &mut Model| play(model, who, op, &At { known, now_ns, removed: node });
             expected.push(self.model.try_do(play));
         }
         (submissions, expected)
@@ -371,13 +372,18 @@ fn command(op: &Op, tickets: &[Ticket], removed: Option<InodeId>) -> Option<Comm
     })
 }
 
+/// What an operation on the model is about, beside what it says.
+struct At {
+    /// Attempts that were opened.
+    known: usize,
+    now_ns: u64,
+    /// Something in the trash.
+    removed: NodeId,
+}
+
 /// The same on the model.
-fn play(
-    model: &mut Model,
-    who: Who,
-    op: &Op,
-    (known, now_ns, removed): (usize, u64, NodeId),
-) -> Result<(), Refusal> {
+fn play(model: &mut Model, who: Who, op: &Op, at: &At) -> Result<(), Refusal> {
+    let At { known, now_ns, removed } = *at;
     match op {
         Op::Mkdir(at, mode) => model.mkdir(who, at, *mode),
         Op::Rmdir(at) => model.remove(who, (at, now_ns), Kind::Directory),

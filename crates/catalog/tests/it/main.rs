@@ -22,3 +22,4 @@ mod storage;
 mod suite;
 mod support;
 mod trash;
+mod versions;

@@ -64,6 +64,17 @@ fn with_number(key: &[u8], at: usize, number: u64) -> Vec<u8> {
 const NOBODY: u64 = 2;
 
 const DAMAGES: &[(&str, Damage)] = &[
+    ("an old version is of nothing", |now, _, writes| {
+        let (key, value) = first(now, Table::OldVersion);
+        writes.put(Table::OldVersion, with_number(&key, 0, NOBODY), value);
+    }),
+    ("an old version has no content", |now, _, writes| {
+        let (key, value) = first(now, Table::OldVersion);
+        writes.put(Table::OldVersion, with_number(&key, 8, NOBODY), value);
+    }),
+    ("an old version is kept for its readers alone", |now, _, writes| {
+        writes.delete(Table::OldVersion, first(now, Table::OldVersion).0);
+    }),
     ("what is in the trash of a tree is miscounted", |now, _, writes| {
         let (key, value) = first(now, Table::TrashUsage);
         let last = value.len() - 1;
@@ -211,6 +222,9 @@ fn site(engine: std::sync::Arc<dyn Engine>) -> (TestSite, Snapshot) {
     site.run("anna", symlink).unwrap();
     site.run("anna", Command::Lease { place: place("f") }).unwrap();
     site.create("op", "open", 500).unwrap();
+    site.put("op", "old", 10);
+    site.run("op", Command::SetVersions { place: place("old"), wanted: 2 }).unwrap();
+    site.put("op", "old", 20);
     site.put("op", "removed", 10);
     site.mkdir("op", "away").unwrap();
     site.mkdir("op", "away/more").unwrap();

@@ -71,6 +71,7 @@ pub(crate) fn assert_rebuilt(engine: &dyn Engine) {
         Table::TrashOrder,
         Table::TrashUsage,
         Table::TrashPolicy,
+        Table::OldVersion,
     ] {
         assert_eq!(table(engine, kept), table(&*new, kept), "{kept:?}");
     }

@@ -81,6 +81,7 @@ mod traces;
 mod traffic;
 mod trash;
 mod trees;
+mod versions;
 mod watching;
 mod ways;
 mod writing;

@@ -127,6 +127,10 @@ fn read_administration(operation: &[u8], fields: &mut Fields<'_>) -> Result<Comm
         b"set-policy" => {
             Command::SetPolicy { place: read_place(fields)?, policy: read_policy(fields)? }
         }
+        b"set-versions" => Command::SetVersions {
+            place: read_place(fields)?,
+            wanted: fields.number(tag::VERSION_COUNT)?,
+        },
         b"set-trash" => {
             Command::SetTrash { place: read_place(fields)?, policy: read_trash(fields)? }
         }

@@ -2,7 +2,7 @@
 
 use byname_catalog::{
     AddDisk, AddKey, AttributeChanges, Command, Commit, Create, DiskChanges, KeyHolder, Publish,
-    Rename, RestoreTrash, SetAcl, SetXattr, Subject, TimeChange,
+    Rename, RestoreTrash, SetAcl, SetXattr, Subject, TimeChange, TrashPolicy,
 };
 
 use crate::codec::Writer;
@@ -95,14 +95,7 @@ fn write_administration(writer: &mut Writer, command: &Command) {
             groups.iter().for_each(|group| writer.text(tag::GROUP, group));
             writer.flag(tag::OPERATOR, *is_operator);
         }
-        Command::AddKey(AddKey { holder, name, certificate }) => {
-            match holder {
-                KeyHolder::User(user) => writer.text(tag::USER, user),
-                KeyHolder::Disk(disk) => writer.number(tag::DISK_ID, *disk),
-            }
-            writer.octets(tag::KEY_NAME, name);
-            writer.0.extend_from_slice(certificate);
-        }
+        Command::AddKey(add) => write_key(writer, add),
         Command::RemoveKey { name } => writer.octets(tag::KEY_NAME, name),
         Command::AddDisk(AddDisk { space, server, label, capacity_bytes }) => {
             writer.text(tag::SPACE, space);
@@ -119,11 +112,13 @@ fn write_administration(writer: &mut Writer, command: &Command) {
             write_place(writer, place);
             write_policy(writer, policy);
         }
+        Command::SetVersions { place, wanted } => {
+            write_place(writer, place);
+            writer.number(tag::VERSION_COUNT, *wanted);
+        }
         Command::SetTrash { place, policy } => {
             write_place(writer, place);
-            writer.number(tag::TRASH_TIME, policy.keep_ns);
-            writer.number(tag::BYTES_MAX, policy.bytes_max);
-            writer.flag(tag::TRASH_OFF, !policy.is_on);
+            write_trash(writer, policy);
         }
         Command::SetPattern { pattern, changes } => {
             writer.text(tag::PATTERN, pattern);
@@ -147,6 +142,21 @@ fn write_administration(writer: &mut Writer, command: &Command) {
         Command::RaiseEpoch { epoch } => writer.number(tag::CATALOG_EPOCH, *epoch),
         _ => {}
     }
+}
+
+fn write_key(writer: &mut Writer, AddKey { holder, name, certificate }: &AddKey) {
+    match holder {
+        KeyHolder::User(user) => writer.text(tag::USER, user),
+        KeyHolder::Disk(disk) => writer.number(tag::DISK_ID, *disk),
+    }
+    writer.octets(tag::KEY_NAME, name);
+    writer.0.extend_from_slice(certificate);
+}
+
+fn write_trash(writer: &mut Writer, policy: &TrashPolicy) {
+    writer.number(tag::TRASH_TIME, policy.keep_ns);
+    writer.number(tag::BYTES_MAX, policy.bytes_max);
+    writer.flag(tag::TRASH_OFF, !policy.is_on);
 }
 
 fn write_changes(writer: &mut Writer, changes: &AttributeChanges) {

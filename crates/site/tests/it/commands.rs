@@ -177,6 +177,7 @@ fn of_operators() -> Vec<Command> {
         Command::SetDisk { disk: DiskId(2), changes: DiskChanges::default() },
         Command::RemoveDisk { disk: DiskId(2) },
         Command::SetPolicy { place: place("a"), policy },
+        Command::SetVersions { place: place("a"), wanted: 5 },
         Command::SetTrash {
             place: place("a"),
             policy: TrashPolicy {
