@@ -60,6 +60,9 @@ def good():
     yield "rmdir", "by its number alone", place(base=1 << 48)
     yield "unlink", "a name of 255 octets", place(b"\xff" * 255, base=9)
     yield "remove-all", "whatever is there", B_C
+    yield "restore-trash", "to where it was", nni(INODE, 300)
+    yield "restore-trash", "to another place", nni(INODE, 300) + B_C
+    yield "purge-trash", "by its number", nni(INODE, 300)
     yield "rename", "refused if there is something", A + B_C + tlv(0xF612)
     yield "rename", "over what is there", A + B_C
     yield "link", "another name", A + B
@@ -111,6 +114,10 @@ def good():
     yield "set-disk", "nothing changes", nni(DISK, 2)
     yield "remove-disk", "a disk", nni(DISK, 2)
     yield "set-policy", "of a directory", A + THE_POLICY
+    yield "set-versions", "five", A + nni(0xF714, 5)
+    yield "set-trash", "a week, a terabyte", (
+        A + nni(0xF71A, 7 * 86400 * 10**9) + nni(0xF642, 1 << 40))
+    yield "set-trash", "off", A + nni(0xF71A, 1) + nni(0xF642, MAX) + tlv(0xF71C)
     yield "set-pattern", "nothing any more", tlv(0xF696, b"*.tmp")
     yield "set-pattern", "a space and replicas", tlv(0xF696, b"*.root") + THE_CHANGES
     yield "set-limits", "of a user", tlv(USER, b"anna") + limits(1, 2)
@@ -161,6 +168,11 @@ def bad():
     yield "remove-key", "a name of 1025 octets", (
         tlv(COMMAND, tlv(0xF670, b"k" * 1025))), "bad-length"
     yield "set-user", "an empty name", tlv(COMMAND, tlv(USER)), "bad-length"
+    yield "restore-trash", "something behind its number", (
+        tlv(COMMAND, nni(INODE, 300) + mode(0))), "missing"
+    yield "set-versions", "too many", tlv(COMMAND, A + nni(0xF714, 256)), "bad-value"
+    yield "set-trash", "no time", tlv(COMMAND, A + nni(0xF642, 1)), "missing"
+    yield "purge-trash", "a place", tlv(COMMAND, A), "missing"
     yield "remove-disk", "without its number", tlv(COMMAND), "missing"
     yield "set-disk", "no such state", tlv(COMMAND, nni(DISK, 2) + nni(0xF634, 4)), "bad-value"
     yield "setxattr", "a flag of two", tlv(COMMAND, (

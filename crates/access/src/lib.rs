@@ -26,4 +26,4 @@ pub use error::AccessError;
 pub use head::HeadSession;
 pub use place::place;
 pub use shared::{PutOptions, SharedSite};
-pub use tree::{Overdrawn, Room, Tree, Xattr};
+pub use tree::{FileVersion, Overdrawn, Room, Tree, Xattr};

@@ -7,8 +7,10 @@ mod attributes;
 mod make;
 mod remove;
 mod resize;
+mod versions;
 
 pub use attributes::{Overdrawn, Room, Xattr};
+pub use versions::FileVersion;
 
 use byname_catalog::{Command, Place, Refusal, Rename};
 use byname_client::Stop;

@@ -1,5 +1,5 @@
 //! Directories that the top one leads to, and those that it does not: those of a tree that was
-//! removed and is being collected.
+//! removed and is being collected, or is in the trash.
 
 use crate::engine::{Rows, Span, Table};
 use crate::id::InodeId;
@@ -11,12 +11,13 @@ use crate::view::read;
 /// number, and nobody may make others wait by how deep they are.
 pub(crate) const DEPTH_MAX: usize = 4096;
 
-/// Checks that a directory is below the top one: it may be in a tree that is being collected.
+/// Checks that a directory is below the top one: it may be in a tree that was removed.
 pub(crate) fn check_attached(
     rows: &dyn Rows,
     (id, inode): (InodeId, &Inode),
 ) -> Result<(), Failure> {
-    if rows.range(Table::Detached, Span::ALL, 1)?.is_empty() {
+    let is_empty = |table| rows.range(table, Span::ALL, 1).map(|rows| rows.is_empty());
+    if is_empty(Table::Detached)? && is_empty(Table::Trash)? {
         return Ok(());
     }
     let (mut id, mut detail) = (id, inode.detail.clone());

@@ -19,7 +19,7 @@ use crate::ops::{self, KEPT_NS, SLOT_COUNT};
 use crate::quota::{Account, charge, counts_spaces, judge};
 use crate::record::{
     Acls, COUNTERS_KEY, Counters, Detail, Inode, Key, KeyHolder, LEASE_KEY, Lease, Policy,
-    SITE_KEY, Session, Site, Slot, Times, Usage, User, inode_key, session_key, slot_key,
+    SITE_KEY, Session, Site, Slot, Times, Usage, User, Versions, inode_key, session_key, slot_key,
 };
 use crate::refusal::{Failure, Refusal};
 use crate::rights::Credentials;
@@ -106,6 +106,7 @@ pub fn initialise(engine: &dyn Engine, setup: &Setup, now_ns: u64) -> Result<(),
         policy: setup.policy.clone(),
         detail: Detail::Directory { parent: InodeId::ROOT },
         acls: Acls::default(),
+        versions: Versions::default(),
     };
     view.set(inode_key(InodeId::ROOT), &root);
     let used = Usage { inodes: 1, ..Usage::default() };

@@ -6,14 +6,14 @@
 mod spaces;
 mod tally;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::codec::key_parts;
 use crate::engine::{EngineError, Rows, Span, Table};
 use crate::id::{ContentId, InodeId, Version};
 use crate::record::{
-    Attempt, COUNTERS_KEY, Counters, Dentry, DiskUsage, Expiry, Inode, KeptVersion, Replica,
-    Session, Usage, User, WriteLease, session_key,
+    Attempt, COUNTERS_KEY, Counters, Dentry, DiskUsage, Expiry, Inode, KeptVersion, OldVersion,
+    Replica, Session, TrashItem, TrashUsage, Usage, User, WriteLease, session_key,
 };
 use crate::view::{Record, decoded, read};
 
@@ -59,15 +59,9 @@ pub fn check(rows: &dyn Rows) -> Result<Vec<Inconsistency>, EngineError> {
         }
         Ok(())
     })?;
-    each_row(rows, Table::UserSession, |key, _| {
-        if !tally.user_sessions.remove(key) {
-            report(&mut found, Table::UserSession, key, "of no session");
-        }
-        Ok(())
-    })?;
-    for key in &tally.user_sessions {
-        report(&mut found, Table::UserSession, key, "is missing");
-    }
+    compare(rows, tally.trash, &mut found, |_: &TrashUsage| true)?;
+    compare_marks(rows, (Table::UserSession, tally.user_sessions), &mut found)?;
+    compare_marks(rows, (Table::TrashOrder, tally.trash_order), &mut found)?;
     check_leases(rows, &mut found)?;
     check_due(rows, tally.due, &mut found)?;
     check_counters(rows, tally.highest, &mut found)?;
@@ -84,8 +78,11 @@ pub(crate) fn derive(rows: &dyn Rows) -> Result<Tally, EngineError> {
         tally.detached(key);
         Ok(())
     })?;
+    each(rows, |key, item: TrashItem| tally.trash_item(key, &item))?;
     each(rows, |key, attempt: Attempt| tally.attempt(key, &attempt))?;
+    each(rows, |key, _: OldVersion| tally.old_version(key))?;
     each(rows, |key, kept: KeptVersion| tally.kept(key, &kept))?;
+    tally.finish_versions();
     each(rows, |key, session: Session| tally.session(key, &session))?;
     Ok(tally)
 }
@@ -150,6 +147,24 @@ fn compare<R: Record + PartialEq>(
     Ok(())
 }
 
+/// Compares a table of keys alone with what it must have.
+fn compare_marks(
+    rows: &dyn Rows,
+    (table, mut expected): (Table, BTreeSet<Vec<u8>>),
+    found: &mut Vec<Inconsistency>,
+) -> Result<(), EngineError> {
+    each_row(rows, table, |key, _| {
+        if !expected.remove(key) {
+            report(found, table, key, "is of nothing");
+        }
+        Ok(())
+    })?;
+    for key in &expected {
+        report(found, table, key, "is missing");
+    }
+    Ok(())
+}
+
 /// Leases are of files, of open sessions, and counted there.
 fn check_leases(rows: &dyn Rows, found: &mut Vec<Inconsistency>) -> Result<(), EngineError> {
     let mut counts: BTreeMap<Vec<u8>, u32> = BTreeMap::new();
@@ -187,7 +202,7 @@ fn check_due(
     due: Vec<Expiry>,
     found: &mut Vec<Inconsistency>,
 ) -> Result<(), EngineError> {
-    let mut planned = std::collections::BTreeSet::new();
+    let mut planned = BTreeSet::new();
     each_row(rows, Table::Expiry, |key, _| {
         match key_parts(key).and_then(Expiry::from_parts) {
             Ok((_, what)) => {

@@ -3,15 +3,19 @@
 mod acl;
 mod answer;
 mod disk;
+mod replica;
+mod trash;
 
 pub use acl::SetAcl;
 pub use answer::{Answer, Entry, Resolution, Ticket, TicketDisk};
 pub(crate) use answer::{decode_outcome, encode_outcome};
 pub use disk::{AddDisk, DiskChanges};
+pub use replica::{MoveReplica, Receipt};
+pub use trash::{MeasuredTrash, RestoreTrash};
 
 use crate::id::{ContentId, DiskId, InodeId, SessionId};
 use crate::name::{EntryName, Place};
-use crate::record::{Checksums, KeyHolder, Limits, Policy, PolicyChanges, Subject};
+use crate::record::{Checksums, KeyHolder, Limits, Policy, PolicyChanges, Subject, TrashPolicy};
 
 /// Who sends a command, as whoever carries it has verified.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -72,6 +76,13 @@ pub enum Command {
     RemoveAll {
         /// The name.
         place: Place,
+    },
+    /// Brings something back from the trash.
+    RestoreTrash(RestoreTrash),
+    /// Removes something from the trash for good.
+    PurgeTrash {
+        /// Number of its inode.
+        item: InodeId,
     },
     /// Moves an entry.
     Rename(Rename),
@@ -171,6 +182,13 @@ pub enum Command {
         /// Most entries to take away.
         limit: usize,
     },
+    /// Ends what is in the trash for too long, or is too much. The head alone does.
+    ExpireTrash {
+        /// Most things to end.
+        limit: usize,
+    },
+    /// Notes how much is in a directory in the trash. The head alone does.
+    MeasuredTrash(MeasuredTrash),
     /// Notes that a disk has dropped contents. The head alone does.
     Dropped {
         /// Which.
@@ -230,6 +248,20 @@ pub enum Command {
         place: Place,
         /// The policy.
         policy: Policy,
+    },
+    /// Says how many replaced versions a file keeps, or what is made in a directory.
+    SetVersions {
+        /// The file or directory.
+        place: Place,
+        /// How many.
+        wanted: u8,
+    },
+    /// Says what becomes of what is removed from a tree.
+    SetTrash {
+        /// Its top; that of the site for all that have no such policy.
+        place: Place,
+        /// The policy.
+        policy: TrashPolicy,
     },
     /// Says where the content of new files goes whose names fit a pattern.
     SetPattern {
@@ -358,35 +390,6 @@ pub struct Commit {
     pub receipts: Vec<Receipt>,
 }
 
-/// A disk's word that it has content, all of it synced. Whoever carries it has verified that the
-/// disk signed it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Receipt {
-    /// Name of the site.
-    pub site: Vec<u8>,
-    /// The disk.
-    pub disk: DiskId,
-    /// Its generation.
-    pub generation: u64,
-    /// The content.
-    pub content: ContentId,
-    /// Octets.
-    pub size: u64,
-    /// Root of the hash tree.
-    pub root: [u8; 32],
-    /// Checksums of the whole.
-    pub checksums: Checksums,
-}
-
-/// A replica in place of another one.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct MoveReplica {
-    /// The word of the disk that has it now.
-    pub receipt: Receipt,
-    /// The disk that it leaves.
-    pub from: Option<DiskId>,
-}
-
 /// Lets a key sign for somebody. The operator has verified whose it is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AddKey {
@@ -406,6 +409,8 @@ impl Command {
             Self::RemoveDirectory { .. } => "rmdir",
             Self::Unlink { .. } => "unlink",
             Self::RemoveAll { .. } => "remove-all",
+            Self::RestoreTrash(_) => "restore-trash",
+            Self::PurgeTrash { .. } => "purge-trash",
             Self::Rename(_) => "rename",
             Self::Link { .. } => "link",
             Self::MakeSymlink { .. } => "symlink",
@@ -428,6 +433,8 @@ impl Command {
             Self::EndSession => "end-session",
             Self::Expire { .. } => "expire",
             Self::Collect { .. } => "collect",
+            Self::ExpireTrash { .. } => "expire-trash",
+            Self::MeasuredTrash(_) => "measured-trash",
             Self::Dropped { .. } => "dropped",
             Self::MoveReplica(_) => "move-replica",
             Self::DropReplica { .. } => "drop-replica",
@@ -439,6 +446,8 @@ impl Command {
             Self::SetDisk { .. } => "set-disk",
             Self::RemoveDisk { .. } => "remove-disk",
             Self::SetPolicy { .. } => "set-policy",
+            Self::SetVersions { .. } => "set-versions",
+            Self::SetTrash { .. } => "set-trash",
             Self::SetPattern { .. } => "set-pattern",
             Self::SetLimits { .. } => "set-limits",
             Self::MakeTree { .. } => "make-tree",

@@ -73,11 +73,21 @@ pub enum Table {
     SessionLease = 24,
     /// Session by user, end and number.
     UserSession = 25,
+    /// What was removed and can be brought back, by id.
+    Trash = 26,
+    /// The same in the order of removal, by tree; directories to be measured under the tree 0.
+    TrashOrder = 27,
+    /// Things and octets in the trash, by tree.
+    TrashUsage = 28,
+    /// What becomes of what is removed, by tree.
+    TrashPolicy = 29,
+    /// Old version that is kept by policy, by id and version.
+    OldVersion = 30,
 }
 
 impl Table {
     /// All tables, in the order of their numbers.
-    pub const ALL: [Self; 25] = [
+    pub const ALL: [Self; 30] = [
         Self::Meta,
         Self::Inode,
         Self::Dentry,
@@ -103,6 +113,11 @@ impl Table {
         Self::WriteLease,
         Self::SessionLease,
         Self::UserSession,
+        Self::Trash,
+        Self::TrashOrder,
+        Self::TrashUsage,
+        Self::TrashPolicy,
+        Self::OldVersion,
     ];
 
     /// The table with this number.

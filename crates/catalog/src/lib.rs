@@ -36,15 +36,15 @@ pub use catalog::{Catalog, CatalogError, Setup, initialise};
 pub use check::{Inconsistency, check};
 pub use command::{
     AddDisk, AddKey, Answer, AttributeChanges, Caller, Command, Commit, Create, DiskChanges, Entry,
-    ListedEntry, MoveReplica, Publish, Receipt, Rename, Request, Resolution, SetAcl, SetXattr,
-    Submission, Ticket, TicketDisk, TimeChange,
+    ListedEntry, MeasuredTrash, MoveReplica, Publish, Receipt, Rename, Request, Resolution,
+    RestoreTrash, SetAcl, SetXattr, Submission, Ticket, TicketDisk, TimeChange,
 };
 pub use log::LogRecord;
 pub use mend::mend;
 pub use moving::{TakeRow, adopt_site, copy_rows, each_row_but_site, give_up_site, site_of};
 pub use name::{EntryName, LABEL_BYTES_MAX, NAME_BYTES_MAX, PATH_NAMES_MAX, Place};
 pub use ops::{ATTEMPT_NS, KEPT_NS, SESSION_IDLE_NS, SESSION_NS, SLOT_COUNT};
-pub use query::{NamedEntry, PAGE_ROWS_MAX, Quota, Reader, Resolved};
+pub use query::{NamedEntry, PAGE_ROWS_MAX, Quota, Reader, Resolved, TrashPage, TrashWalk};
 pub use rebuild::{
     Adoption, BaseRow, FoundContent, FoundFile, MalformedChange, RowChange, Seen, Staging, adopt,
     can_be_seen, export, rebuild,
@@ -52,7 +52,7 @@ pub use rebuild::{
 pub use record::{
     ACL_NAMES_MAX, Acl, AclEntry, AclWho, Acls, Attempt, Checksums, Content, DISK_LOAD_MAX, Detail,
     Disk, DiskState, DiskUsage, EMPTY_ROOT, Inode, KeptVersion, Key, KeyHolder, Kind, Lease,
-    Limits, Named, OverSince, Policy, PolicyChanges, Session, Site, Subject, Target, Times, Usage,
-    User, WriteLease,
+    Limits, Named, OldVersion, OverSince, Policy, PolicyChanges, Session, Site, Subject, Target,
+    Times, TrashItem, TrashPolicy, TrashUsage, Usage, User, Versions, WriteLease,
 };
 pub use refusal::{Failure, Refusal};

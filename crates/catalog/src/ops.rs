@@ -15,6 +15,8 @@ mod removal;
 mod rename;
 mod replicas;
 mod session;
+mod trash;
+mod versions;
 mod xattr;
 
 pub use attempt::ATTEMPT_NS;
@@ -39,6 +41,8 @@ pub(crate) fn run(
         }
         (Caller::Head, Command::Expire { limit }) => execution.expire(*limit),
         (Caller::Head, Command::Collect { limit }) => execution.collect(*limit),
+        (Caller::Head, Command::ExpireTrash { limit }) => execution.expire_trash(*limit),
+        (Caller::Head, Command::MeasuredTrash(measured)) => execution.measured(measured),
         (Caller::Head, Command::Dropped { disk, contents }) => {
             Ok(execution.dropped(*disk, contents))
         }
@@ -68,6 +72,8 @@ fn run_for_user(
         Command::RemoveDirectory { place } => execution.remove_directory(place),
         Command::Unlink { place } => execution.unlink(place),
         Command::RemoveAll { place } => execution.remove_all(place),
+        Command::RestoreTrash(restore) => execution.restore(restore),
+        Command::PurgeTrash { item } => execution.purge(*item),
         Command::Rename(rename) => execution.rename(rename),
         Command::Link { existing, place } => execution.link(existing, place),
         Command::MakeSymlink { place, target } => execution.make_symlink(place, target),
@@ -109,6 +115,8 @@ fn run_for_operator(execution: &mut Execution<'_>, command: &Command) -> Result<
         Command::RemoveDisk { disk } => execution.remove_disk(*disk),
         Command::DropReplica { content, disk } => execution.drop_replica(*content, *disk),
         Command::SetPolicy { place, policy } => execution.set_policy(place, policy),
+        Command::SetVersions { place, wanted } => execution.set_versions(place, *wanted),
+        Command::SetTrash { place, policy } => execution.set_trash(place, *policy),
         Command::SetPattern { pattern, changes } => {
             execution.set_pattern(pattern, changes.as_ref())
         }

@@ -3,9 +3,12 @@
 mod homes;
 mod inventory;
 mod limits;
+mod trash;
+mod versions;
 
 pub use inventory::NamedEntry;
 pub use limits::Quota;
+pub use trash::{TrashPage, TrashWalk};
 
 use crate::catalog::credentials;
 use crate::codec::{Malformed, key, key_parts};

@@ -26,7 +26,7 @@ use crate::refusal::Refusal;
 use crate::view::{View, decoded, read};
 
 /// Tables whose rows are given out.
-const TABLES: [Table; 12] = [
+const TABLES: [Table; 15] = [
     Table::Meta,
     Table::Inode,
     Table::Dentry,
@@ -39,6 +39,9 @@ const TABLES: [Table; 12] = [
     Table::Drop,
     Table::Pattern,
     Table::Detached,
+    Table::Trash,
+    Table::TrashPolicy,
+    Table::OldVersion,
 ];
 /// Rows of one transaction, at most.
 const BATCH_ROWS: usize = 4096;
@@ -169,6 +172,12 @@ fn derive_rows(engine: &dyn Engine, now_ns: u64) -> Result<u64, CatalogError> {
     }
     for (key, usage) in derived.disks {
         batch.record(|view| view.set(key, &usage))?;
+    }
+    for (key, usage) in derived.trash {
+        batch.record(|view| view.set(key, &usage))?;
+    }
+    for key in derived.trash_order {
+        batch.record(|view| view.mark(Table::TrashOrder, key))?;
     }
     for (key, replica) in derived.replicas {
         batch.record(|view| view.set(key, &replica))?;

@@ -7,6 +7,8 @@ mod policy;
 mod quota;
 mod session;
 mod site;
+mod trash;
+mod version;
 
 pub use acl::{ACL_NAMES_MAX, Acl, AclEntry, AclWho, Acls, Named};
 pub use content::{Attempt, KeptVersion, Target};
@@ -15,6 +17,8 @@ pub use policy::{Policy, PolicyChanges};
 pub use quota::{Limits, OverSince, Subject, Usage};
 pub use session::{Session, WriteLease};
 pub use site::{DISK_LOAD_MAX, Disk, DiskState, DiskUsage, Key, KeyHolder, Lease, Site, User};
+pub use trash::{TrashItem, TrashPolicy, TrashUsage};
+pub use version::{OldVersion, Versions};
 
 pub(crate) use content::{Expiry, Replica};
 pub(crate) use inode::{Dentry, dentry_key, inode_key, xattr_key};
@@ -25,3 +29,4 @@ pub(crate) use session::{
     user_sessions_prefix,
 };
 pub(crate) use site::{COUNTERS_KEY, Counters, LEASE_KEY, SITE_KEY, disk_key};
+pub(crate) use trash::UNMEASURED;

@@ -107,6 +107,9 @@ refusals! {
     72 DefaultOfFile ACCESS "only a directory has a default access control list";
     73 AclOfLink OPNOTSUPP "a symbolic link has no access control list";
     74 LastReplica BUSY "no other disk that answers has the content";
+    75 NotInTrash NOENT "there is nothing of yours with this number in the trash";
+    76 TrashInUse BUSY "there is something of this tree in the trash: purge it first";
+    77 NotTree INVAL "the directory has no quota of its own";
     80 SpaceQuota DQUOT "the quota of the space is used up";
     81 UserGrace DQUOT "the user is above its soft limit, and the grace time is over";
     82 GroupGrace DQUOT "the group is above its soft limit, and the grace time is over";

@@ -1,6 +1,6 @@
 //! Rights by names: POSIX modes for the user and groups that a command comes from.
 
-use crate::record::Inode;
+use crate::record::{Inode, TrashItem};
 use crate::refusal::Refusal;
 
 /// Permission to read.
@@ -26,6 +26,11 @@ pub(crate) struct Credentials {
 }
 
 impl Credentials {
+    /// True if something in the trash is theirs to see and to bring back.
+    pub(crate) fn has_removed(&self, item: &TrashItem) -> bool {
+        self.is_operator || item.removed_by == self.user || item.owner == self.user
+    }
+
     pub(crate) fn is_in(&self, group: &str) -> bool {
         self.groups.iter().any(|own| own == group)
     }

@@ -45,6 +45,7 @@ pub(crate) mod trust;
 mod umount;
 pub(crate) mod up;
 mod verify;
+mod versions;
 mod writing;
 
 use crate::exit::Outcome;
@@ -73,6 +74,7 @@ pub(crate) enum Command {
     Touch(writing::touch::Args),
     Truncate(writing::truncate::Args),
     Xattr(writing::xattr::Args),
+    Versions(versions::Args),
     Cache(cache::Args),
     Cached(cached::Args),
     Mount(Box<mount::Args>),
@@ -128,6 +130,7 @@ impl Command {
             Self::Touch(args) => writing::touch::run(args, &paths),
             Self::Truncate(args) => writing::truncate::run(args, &paths),
             Self::Xattr(args) => writing::xattr::run(args, &paths),
+            Self::Versions(args) => versions::run(args, &paths),
             Self::Cache(args) => cache::run(args, &paths),
             Self::Cached(args) => cached::run(args, &paths),
             Self::Mount(args) => mount::run(args, &paths),

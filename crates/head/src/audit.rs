@@ -11,7 +11,7 @@ pub(crate) use files::{AuditFiles, Position};
 use byname_catalog::id::{InodeId, LeaseEpoch};
 use byname_catalog::{
     AddKey, Answer, AttributeChanges, Caller, Command, Create, Failure, KeyHolder, Place, Rename,
-    SetAcl, SetXattr, Subject, Submission,
+    RestoreTrash, SetAcl, SetXattr, Subject, Submission,
 };
 use byname_packet::Name;
 use byname_site::{HeadFailure, SiteName};
@@ -150,6 +150,13 @@ fn describe(site: &SiteName, command: &Command, line: &mut Map<String, Value>) {
         | Command::MakeSymlink { place, .. }
         | Command::SetXattr(SetXattr { place, .. })
         | Command::RemoveXattr { place, .. } => put("name", shown(site, place)),
+        Command::RestoreTrash(RestoreTrash { item, to }) => {
+            put("of_inode", item.0.into());
+            if let Some(to) = to {
+                put("to", shown(site, to));
+            }
+        }
+        Command::PurgeTrash { item } => put("of_inode", item.0.into()),
         Command::Rename(Rename { from, to, .. }) | Command::Link { existing: from, place: to } => {
             put("name", shown(site, from));
             put("to", shown(site, to));
@@ -162,6 +169,16 @@ fn describe(site: &SiteName, command: &Command, line: &mut Map<String, Value>) {
             put("name", shown(site, place));
             let acl = acl.as_ref().map(|acl| bounded(acl.to_string()));
             put(if *is_default { "default_acl" } else { "acl" }, acl.into());
+        }
+        Command::SetVersions { place, wanted } => {
+            put("name", shown(site, place));
+            put("versions", (*wanted).into());
+        }
+        Command::SetTrash { place, policy } => {
+            put("name", shown(site, place));
+            put("trash", policy.is_on.into());
+            put("keep_ns", policy.keep_ns.into());
+            put("bytes_max", policy.bytes_max.into());
         }
         Command::Create(Create { place, size_max, .. }) => {
             put("name", shown(site, place));

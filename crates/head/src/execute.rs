@@ -14,7 +14,7 @@ use std::sync::Arc;
 use byname_catalog::engine::Engine;
 use byname_catalog::id::LeaseEpoch;
 use byname_catalog::{
-    Answer, Caller, Catalog, CatalogError, Command, Failure, Reader, Refusal, Submission,
+    Answer, Caller, Catalog, CatalogError, Command, Failure, Reader, Refusal, Submission, TrashWalk,
 };
 use byname_packet::DecodeError;
 use byname_security::key::PublicKey;
@@ -36,6 +36,8 @@ const CLOCK_MS_MAX: u64 = 120_000;
 const REMEMBERED_MAX: usize = 4096;
 /// Rows that one look at what is due takes at a time.
 const EXPIRE_ROWS: usize = 256;
+/// Entries of directories in the trash that one look measures.
+const MEASURE_ENTRIES: usize = 1024;
 
 /// Executes commands during a head's term.
 pub struct Executor {
@@ -55,6 +57,8 @@ pub struct Executor {
     audit: Option<Audit>,
     /// Commands and questions that a user may send a second.
     user_rate: Option<u64>,
+    /// A directory in the trash that is being measured.
+    walk: Option<TrashWalk>,
     /// Another head has taken the lease.
     is_over: bool,
 }
@@ -108,7 +112,7 @@ impl Executor {
     pub fn new(catalog: Catalog<Arc<dyn Engine>>, site: SiteName, signer: SharedSigner) -> Self {
         let (remembered, observations, sessions, known) = Default::default();
         let seeds = library_seeds();
-        let (audit, user_rate, is_over) = (None, None, false);
+        let (audit, user_rate, walk, is_over) = (None, None, None, false);
         Self {
             catalog,
             site,
@@ -120,6 +124,7 @@ impl Executor {
             known,
             audit,
             user_rate,
+            walk,
             is_over,
         }
     }
@@ -216,8 +221,9 @@ impl Executor {
     /// # Errors
     /// [`CatalogError`]; nothing ended then, or nothing was collected.
     pub fn expire(&mut self, unix_ns: u64) -> Result<bool, CatalogError> {
+        let limit = EXPIRE_ROWS;
         let duties =
-            [Command::Expire { limit: EXPIRE_ROWS }, Command::Collect { limit: EXPIRE_ROWS }];
+            [Command::Expire { limit }, Command::ExpireTrash { limit }, Command::Collect { limit }];
         let submissions =
             duties.map(|command| Submission { caller: Caller::Head, request: None, command });
         let mut is_more = false;
@@ -229,7 +235,24 @@ impl Executor {
                 _ => {}
             }
         }
-        Ok(is_more)
+        Ok(self.measure_trash(unix_ns)? || is_more)
+    }
+
+    /// Measures what is in the trash, so many entries at a time; true if there is more.
+    fn measure_trash(&mut self, unix_ns: u64) -> Result<bool, CatalogError> {
+        let reader = Reader::new(self.catalog.engine(), &Caller::Head)?;
+        let walk = match self.walk.take() {
+            Some(walk) => Some(walk),
+            None => reader.unmeasured()?,
+        };
+        let Some(mut walk) = walk else { return Ok(false) };
+        let Some(measured) = walk.step(&reader, MEASURE_ENTRIES)? else {
+            self.walk = Some(walk);
+            return Ok(true);
+        };
+        drop(reader);
+        self.carry_out(vec![Command::MeasuredTrash(measured)], unix_ns)?;
+        Ok(true)
     }
 
     /// Executes commands of the head's own.

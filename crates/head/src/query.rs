@@ -14,6 +14,8 @@ mod lines;
 mod place;
 mod repairs;
 mod top;
+mod trash;
+mod versions;
 
 use byname_catalog::engine::Engine;
 use byname_catalog::id::{DiskId, InodeId, TransactionNumber};
@@ -80,6 +82,8 @@ pub(crate) fn answer(
         "users" => users(&reader, after),
         "log" => log(&reader, after),
         "quotas" => limits::quotas(&reader, after, unix_ns),
+        "trash" => trash::items(&reader, site, after),
+        "trash-of" => trash::of_tree(&reader, &place::of(site, after)?),
         "patterns" => limits::patterns(&reader, after),
         "room" => place::room(&reader, &place::of(site, after)?, unix_ns),
         "replicas" => place::replicas(&reader, &place::of(site, after)?),
@@ -87,6 +91,10 @@ pub(crate) fn answer(
         "entries" => {
             let (name, after) = after.split_once(' ').unwrap_or((after, ""));
             place::entries(&reader, site, (name, after))
+        }
+        "versions" => {
+            let (name, after) = after.split_once(' ').unwrap_or((after, ""));
+            versions::of_file(&reader, site, (name, after))
         }
         "content" => place::content(&reader, &place::of(site, after)?),
         "lease" => place::lease(&reader, &place::of(site, after)?),

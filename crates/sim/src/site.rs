@@ -33,10 +33,10 @@ use std::collections::{BTreeSet, VecDeque};
 use std::rc::Rc;
 
 use byname_catalog::engine::MemoryEngine;
-use byname_catalog::id::{ContentId, SessionId};
+use byname_catalog::id::{ContentId, InodeId, SessionId};
 use byname_catalog::{
-    AddDisk, AddKey, Answer, Caller, Catalog, Command, EntryName, Failure, KeyHolder, Policy,
-    Setup, Submission, initialise,
+    AddDisk, AddKey, Answer, Caller, Catalog, Command, EntryName, Failure, KeyHolder, Place,
+    Policy, Setup, Submission, TrashPolicy, initialise,
 };
 use byname_forwarder::Config;
 use byname_packet::Name;
@@ -75,6 +75,8 @@ pub struct Shape {
     pub has_thief: bool,
     /// There is a directory with so many symbolic links, which writers may remove as a whole.
     pub tree: Option<u64>,
+    /// What is removed goes to the trash, for as short as that may be.
+    pub has_trash: bool,
 }
 
 /// A program with its host's link to the middle.
@@ -184,6 +186,11 @@ fn found(shape: &Shape) -> Founding {
     }
     if let Some(link_count) = shape.tree {
         founder.make_tree(link_count);
+    }
+    if shape.has_trash {
+        let keep_ns = TrashPolicy::KEEP_NS_MIN;
+        let policy = TrashPolicy { is_on: true, keep_ns, bytes_max: u64::MAX };
+        founder.run(Command::SetTrash { place: Place::inode(InodeId::ROOT), policy });
     }
     let mut trust = TrustPolicy::default();
     trust.add_anchor(name, own.issued.key_id());

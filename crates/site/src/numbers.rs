@@ -143,4 +143,8 @@ tags! {
 
     DEFAULT_ACL 0xF6E0, "DefaultAcl";
     ACL 0xF6E2, "Acl";
+    // What becomes of what is removed.
+    TRASH_TIME 0xF71A, "TrashTime";
+    TRASH_OFF 0xF71C, "TrashOff";
+    VERSION_COUNT 0xF714, "VersionCount";
 }

@@ -3,7 +3,7 @@
 use byname_catalog::id::{ContentId, DiskId, InodeId, TransactionNumber, Version};
 use byname_catalog::{
     Acls, Checksums, Content, Detail, DiskState, Entry, EntryName, Inode, PATH_NAMES_MAX, Place,
-    Policy, PolicyChanges, Resolution, Times,
+    Policy, PolicyChanges, Resolution, Times, Versions,
 };
 use byname_packet::DecodeError;
 use byname_transfer::attributes;
@@ -231,6 +231,7 @@ pub(crate) fn read_entry(value: &[u8]) -> Result<Entry, DecodeError> {
         policy: read_policy(&mut inner)?,
         detail: read_detail(&mut inner)?,
         acls: Acls::default(),
+        versions: Versions::default(),
     };
     inner.end_of_known()?;
     Ok(Entry { id, inode })

@@ -7,7 +7,7 @@ use byname_site::{
 };
 
 /// In the order of the vectors.
-const OPERATIONS: [&str; 34] = [
+const OPERATIONS: [&str; 38] = [
     "mkdir",
     "rmdir",
     "unlink",
@@ -42,6 +42,10 @@ const OPERATIONS: [&str; 34] = [
     "make-tree",
     "trim-log",
     "raise-epoch",
+    "restore-trash",
+    "purge-trash",
+    "set-trash",
+    "set-versions",
 ];
 const STAMP: Stamp = Stamp { time_ms: 1, nonce: [1; 8] };
 

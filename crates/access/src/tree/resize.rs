@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use byname_catalog::id::ContentId;
 use byname_catalog::{AttributeChanges, Command, Create, PolicyChanges, Publish, Refusal};
-use byname_client::Client;
+use byname_client::{Client, Stop};
 use byname_packet::Name;
 use byname_profile::OpenOptions;
 use byname_transfer::freshness::Freshness;
@@ -24,7 +24,7 @@ use crate::spool;
 /// Times that a file may be rewritten by others before this is given up.
 const ROUNDS: u32 = 5;
 /// Permission bits of a mode.
-const PERMISSIONS: u16 = 0o7777;
+pub(super) const PERMISSIONS: u16 = 0o7777;
 
 impl Tree {
     /// Makes a file shorter or longer; what is added are zeros.
@@ -114,12 +114,7 @@ impl Resize<'_> {
         let file = spool::empty()?;
         file.set_len(self.size).map_err(spool::failed)?;
         self.fetch(&file, &current)?;
-        let (stop, path) = (&self.tree.stop, spool::directory());
-        let source = Source::of_file(&path, file, &|| stop.is_requested());
-        let source = source.map_err(|error| match error {
-            WriterError::Local { source, .. } => spool::failed(source),
-            source => AccessError::write(self.name, source),
-        })?;
+        let source = source_of((self.name, file), &self.tree.stop)?;
         Ok(Some(source.made_now(current.stat().mode.unwrap_or_default() & PERMISSIONS)))
     }
 
@@ -131,21 +126,33 @@ impl Resize<'_> {
         }
         let failed =
             |source| AccessError::Read { name: self.name.clone(), source: Box::new(source) };
-        let mut client = self.client()?;
+        let mut client = self.tree.client(self.name)?;
         let opened = client.open_entry(&current.entry()).map_err(failed)?;
         let mut sink = |offset: u64, octets: &[u8]| file.write_all_at(octets, offset);
         client.read_range(&opened, 0..kept_bytes, &mut sink).map(drop).map_err(failed)
     }
+}
 
-    fn client(&self) -> Result<Client, AccessError> {
-        let account = &self.tree.account;
+/// A spooled file as something that is written.
+pub(super) fn source_of((name, file): (&Name, File), stop: &Stop) -> Result<Source, AccessError> {
+    let source = Source::of_file(&spool::directory(), file, &|| stop.is_requested());
+    source.map_err(|error| match error {
+        WriterError::Local { source, .. } => spool::failed(source),
+        source => AccessError::write(name, source),
+    })
+}
+
+impl Tree {
+    /// A client that reads a name anew.
+    pub(super) fn client(&self, name: &Name) -> Result<Client, AccessError> {
+        let account = &self.account;
         let options = OpenOptions {
             freshness: Freshness::Required,
             timeout: Some(account.patience),
-            stop: self.tree.stop.clone(),
+            stop: self.stop.clone(),
             ..OpenOptions::default()
         };
-        let link = account.link_to(self.name);
+        let link = account.link_to(name);
         let endpoints = account.endpoints();
         let config = account.profile.client_config(&link, &options)?;
         Ok(account.profile.connect(&endpoints, config)?.0)

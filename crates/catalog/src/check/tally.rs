@@ -9,7 +9,7 @@ use crate::id::{ContentId, DiskId, InodeId, SessionId};
 use crate::quota::{Account, counts_spaces};
 use crate::record::{
     Attempt, Content, Dentry, Detail, DiskUsage, Expiry, Inode, KeptVersion, Kind, Replica, SPACES,
-    Session, Usage, disk_key, inode_key, user_session_key,
+    Session, Subject, TrashItem, TrashUsage, Usage, disk_key, inode_key, user_session_key,
 };
 
 /// An inode, as far as names are concerned.
@@ -30,6 +30,12 @@ pub(crate) struct Tally {
     pub(crate) replicas: BTreeMap<Vec<u8>, Replica>,
     pub(crate) sessions: BTreeMap<Vec<u8>, u32>,
     pub(crate) user_sessions: BTreeSet<Vec<u8>>,
+    /// Octets of old versions, as inodes say, and as there are.
+    pub(crate) versions: BTreeMap<InodeId, (u64, u64)>,
+    /// Old versions of which no content was seen.
+    pub(crate) old_versions: BTreeSet<Vec<u8>>,
+    pub(crate) trash: BTreeMap<Vec<u8>, TrashUsage>,
+    pub(crate) trash_order: BTreeSet<Vec<u8>>,
     pub(crate) attempts: BTreeMap<Vec<u8>, u32>,
     pub(crate) due: Vec<Expiry>,
     pub(crate) highest: u64,
@@ -63,6 +69,9 @@ impl Tally {
         } else {
             let used = Usage { inodes: 1, bytes: inode.charged_bytes(), ..Usage::default() };
             self.book(&Account::of(&inode), used);
+        }
+        if inode.versions.bytes > 0 {
+            self.versions.entry(id).or_default().0 = inode.versions.bytes;
         }
         let (kind, link_count) = (inode.kind(), inode.link_count);
         self.inodes.insert(id, Named { kind, link_count, parent, counted: 0, is_detached: false });
@@ -103,6 +112,29 @@ impl Tally {
         }
     }
 
+    pub(super) fn trash_item(&mut self, key: &[u8], item: &TrashItem) {
+        let id = key_parts(key).ok().map(|[id]| InodeId(id));
+        let known = id.and_then(|id| self.inodes.get_mut(&id).map(|named| (id, named)));
+        let Some((id, named)) = known.filter(|(_, named)| named.kind == item.kind) else {
+            return report(&mut self.found, Table::Trash, key, "leads to nothing of its type");
+        };
+        // The row takes the place of the entry.
+        match named.kind {
+            Kind::Directory if named.parent != Some(id) || named.is_detached => {
+                report(&mut self.found, Table::Trash, key, "is no directory without a name");
+            }
+            Kind::Directory => named.is_detached = true,
+            Kind::File | Kind::Symlink => named.counted += 1,
+        }
+        let usage = self.trash.entry(inode_key(item.tree)).or_default();
+        usage.items += 1;
+        usage.bytes += item.bytes();
+        self.trash_order.insert(item.order_key(id));
+        if item.measure.is_none() {
+            self.trash_order.insert(item.unmeasured_key(id));
+        }
+    }
+
     /// Names are counted when all entries are known. A directory has its own `.` beside, and the
     /// top one has `..` in place of a name.
     pub(super) fn finish_names(&mut self) {
@@ -138,7 +170,32 @@ impl Tally {
             return report(&mut self.found, Table::Kept, key, "a malformed key");
         };
         self.content(content.inode, &kept.content);
-        self.due.push(Expiry::Kept(content));
+        if self.old_versions.remove(key) {
+            self.versions.entry(content.inode).or_default().1 += kept.content.size;
+        } else {
+            self.due.push(Expiry::Kept(content));
+        }
+    }
+
+    pub(super) fn old_version(&mut self, key: &[u8]) {
+        let is_of_file = content_of(key)
+            .and_then(|content| self.inodes.get(&content.inode))
+            .is_some_and(|named| named.kind == Kind::File);
+        if is_of_file {
+            self.old_versions.insert(key.to_vec());
+        } else {
+            report(&mut self.found, Table::OldVersion, key, "is of no file");
+        }
+    }
+
+    pub(super) fn finish_versions(&mut self) {
+        for key in &self.old_versions {
+            report(&mut self.found, Table::OldVersion, key, "has no content");
+        }
+        self.versions.retain(|_, (said, counted)| said != counted);
+        for id in self.versions.keys() {
+            report(&mut self.found, Table::Inode, &inode_key(*id), "old versions are miscounted");
+        }
     }
 
     pub(super) fn session(&mut self, key: &[u8], session: &Session) {

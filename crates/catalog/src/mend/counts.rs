@@ -14,6 +14,7 @@ use crate::view::{Record, decoded, read};
 
 impl Mending<'_> {
     pub(super) fn mend_counts(&mut self) -> Result<(), CatalogError> {
+        self.mend_versions()?;
         let mut tally = derive(&self.view)?;
         tally.as_counted(&self.view)?;
         if self.counters.issued < tally.highest {
@@ -24,11 +25,35 @@ impl Mending<'_> {
         self.settle(tally.usage, |usage: &Usage| *usage != Usage::default())?;
         self.settle(tally.disks, |usage: &DiskUsage| *usage != DiskUsage::default())?;
         self.settle(tally.replicas, |_| true)?;
+        self.settle(tally.trash, |_| true)?;
         self.count_of_users(&tally.sessions, &tally.attempts)?;
         self.mark_all(Table::UserSession, tally.user_sessions)?;
+        self.mark_all(Table::TrashOrder, tally.trash_order)?;
         self.mend_drops()?;
         self.mend_leases()?;
         self.mend_due(tally.due)?;
+        Ok(())
+    }
+
+    /// Old versions have content, and their octets count with their file.
+    fn mend_versions(&mut self) -> Result<(), CatalogError> {
+        let tally = derive(&self.view)?;
+        for (key, _) in self.keys(Table::OldVersion)? {
+            let is_file = key_parts(&key).ok().is_some_and(|[id, _]: [u64; 2]| {
+                let inode = read::<Inode>(&self.view, &crate::codec::key([id]));
+                inode.is_ok_and(|inode| inode.is_some_and(|inode| inode.content().is_some()))
+            });
+            if !is_file || tally.old_versions.contains(&key) {
+                self.delete(Table::OldVersion, &key, "is of nothing: it goes");
+            }
+        }
+        for (id, (_, counted)) in tally.versions {
+            let key = crate::record::inode_key(id);
+            if let Some(mut inode) = self.view.record::<Inode>(&key)? {
+                inode.versions.bytes = counted;
+                self.set(key, &inode, "its old versions are counted anew");
+            }
+        }
         Ok(())
     }
 

@@ -10,7 +10,7 @@ use crate::engine::Table;
 use crate::id::InodeId;
 use crate::name::EntryName;
 use crate::rebuild::lost_and_found;
-use crate::record::{Dentry, Detail, Inode, Kind, dentry_key, inode_key};
+use crate::record::{Dentry, Detail, Inode, Kind, TrashItem, dentry_key, inode_key};
 
 /// An inode, as far as names are concerned.
 #[derive(Debug, Clone, Copy)]
@@ -27,6 +27,7 @@ struct Names {
     /// Keys of the entries that lead to an inode.
     entries: BTreeMap<InodeId, Vec<Vec<u8>>>,
     detached: BTreeSet<InodeId>,
+    trash: BTreeSet<InodeId>,
 }
 
 impl Mending<'_> {
@@ -44,6 +45,7 @@ impl Mending<'_> {
         })?;
         self.mend_entries(&mut names)?;
         self.mend_detached(&mut names)?;
+        self.mend_trash(&mut names)?;
         self.name_directories_once(&mut names)?;
         self.find_places(&mut names)?;
         self.count_links(&names)
@@ -99,6 +101,30 @@ impl Mending<'_> {
         Ok(())
     }
 
+    /// What is in the trash has no name but this row.
+    fn mend_trash(&mut self, names: &mut Names) -> Result<(), CatalogError> {
+        let mut rows = Vec::new();
+        each(&self.view, |key, item: TrashItem| rows.push((key.to_vec(), item.kind)))?;
+        for (key, kind) in rows {
+            let id = key_parts(&key).ok().map(|[id]| InodeId(id));
+            let known = id.and_then(|id| names.inodes.get(&id).map(|known| (id, *known)));
+            match known {
+                Some((id, known))
+                    if known.kind == kind
+                        && !names.entries.contains_key(&id)
+                        && !names.detached.contains(&id) =>
+                {
+                    names.trash.insert(id);
+                    if kind == Kind::Directory && known.parent != Some(id) {
+                        self.set_parent(names, id, id)?;
+                    }
+                }
+                _ => self.delete(Table::Trash, &key, "is not in the trash"),
+            }
+        }
+        Ok(())
+    }
+
     /// A directory has one name, and knows in which it is.
     fn name_directories_once(&mut self, names: &mut Names) -> Result<(), CatalogError> {
         let directories: Vec<(InodeId, Known)> = names
@@ -129,7 +155,8 @@ impl Mending<'_> {
             .iter()
             .filter(|(id, known)| {
                 let has_name = names.entries.contains_key(id) || **id == InodeId::ROOT;
-                !has_name && !names.detached.contains(id) && known.link_count > 0
+                let is_removed = names.detached.contains(id) || names.trash.contains(id);
+                !has_name && !is_removed && known.link_count > 0
             })
             .map(|(id, known)| (*id, *known))
             .collect();
@@ -211,7 +238,10 @@ impl Mending<'_> {
         for (id, known) in &names.inodes {
             let count = match known.kind {
                 Kind::Directory => 2 + below.get(id).copied().unwrap_or_default(),
-                _ => names.entries.get(id).map_or(0, |keys| keys.len() as u32),
+                _ => {
+                    let entries = names.entries.get(id).map_or(0, |keys| keys.len() as u32);
+                    entries + u32::from(names.trash.contains(id))
+                }
             };
             let key = inode_key(*id);
             if let Some(mut inode) = self.view.record::<Inode>(&key)?

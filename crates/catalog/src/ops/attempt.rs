@@ -151,7 +151,7 @@ impl Execution<'_> {
             owner: inode.owner.clone(),
             group: inode.group.clone(),
             tree: inode.tree,
-            reserved_bytes: size_max.saturating_sub(inode.charged_bytes()),
+            reserved_bytes: inode.growth_bytes(size_max),
             size_max,
             policy,
             policy_is_own: !create.policy.is_empty(),

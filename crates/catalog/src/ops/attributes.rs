@@ -4,7 +4,7 @@ use crate::command::{Answer, AttributeChanges, Entry, TimeChange};
 use crate::execution::Execution;
 use crate::id::{InodeId, SessionId, Version};
 use crate::name::{Place, check_label};
-use crate::quota::{Account, credit, settle};
+use crate::quota::{Account, settle};
 use crate::record::{Content, Detail, Inode, Kind, Usage};
 use crate::refusal::{Failure, Refusal};
 use crate::rights::{SET_GROUP, WRITE};
@@ -54,10 +54,12 @@ impl Execution<'_> {
             if size != 0 {
                 return Err(Refusal::SizeNeedsContent.into());
             }
-            let freed = Usage { bytes: inode.charged_bytes(), ..Usage::default() };
+            let charged =
+                |inode: &Inode| Usage { bytes: inode.charged_bytes(), ..Usage::default() };
+            let (account, before) = (Account::of(inode), charged(inode));
             let version = Version(self.issue()?);
             self.replace_content(id, inode, Content::empty(version))?;
-            credit(&mut self.view, &Account::of(inode), freed)?;
+            settle(&mut self.view, (&account, before), (&account, charged(inode)))?;
         }
         if !self.caller.is_operator {
             clear_set_ids(inode);

@@ -111,6 +111,7 @@ impl Execution<'_> {
             policy: attempt.policy.clone(),
             detail: Detail::File(content),
             acls: Acls { access: attempt.access.clone(), default: None },
+            versions: above.versions.inherited(),
         };
         let used = Usage { bytes: commit.size, ..ONE_INODE };
         let booked = (&Account::of_attempt(attempt), attempt.reserved());

@@ -57,7 +57,11 @@ impl Execution<'_> {
             return Ok(());
         }
         let content = ContentId { inode: id, version: old.version };
+        let size = old.size;
         self.view.set(content.key(), &KeptVersion { content: old });
+        if self.keep_replaced(inode, (content, size))? {
+            return Ok(());
+        }
         let due_ns = self.now_ns.saturating_add(self.kept_ns);
         self.view.mark(Table::Expiry, Expiry::Kept(content).key(due_ns));
         Ok(())

@@ -55,6 +55,9 @@ impl Execution<'_> {
                 if self.view.has_any(Table::Hold, &content.key())? {
                     return Ok(Some(later));
                 }
+                if self.view.has(Table::OldVersion, &content.key())? {
+                    return Ok(None);
+                }
                 if let Some(kept) = self.view.record::<KeptVersion>(&content.key())? {
                     self.view.delete(Table::Kept, content.key());
                     self.drop_replicas(content.inode, &kept.content)?;
@@ -77,6 +80,7 @@ impl Execution<'_> {
             if let Some(content) = inode.content() {
                 self.drop_replicas(id, content)?;
             }
+            self.drop_versions(id)?;
             self.forget_lease(id)?;
             self.forget_inode(id)?;
         }

@@ -7,7 +7,8 @@ use crate::id::InodeId;
 use crate::name::Place;
 use crate::quota::{Account, charge, credit};
 use crate::record::{
-    Acls, Dentry, Detail, Expiry, Inode, Kind, Subject, Times, Usage, inode_key, xattr_key,
+    Acls, Dentry, Detail, Expiry, Inode, Kind, Subject, Times, TrashPolicy, Usage, inode_key,
+    xattr_key,
 };
 use crate::refusal::{Failure, Refusal};
 use crate::rights::{GROUP_EXECUTE, MODE_BITS, SEARCH, SET_GROUP, STICKY, WRITE};
@@ -62,7 +63,7 @@ impl Execution<'_> {
         if inode.is_directory() {
             return Err(Refusal::LinkToDirectory.into());
         }
-        if inode.link_count == 0 {
+        if inode.link_count == 0 || self.view.has(Table::Trash, &inode_key(id))? {
             return Err(Refusal::NotFound.into());
         }
         if inode.link_count >= LINKS_MAX {
@@ -91,7 +92,7 @@ impl Execution<'_> {
         self.view.delete(Table::Dentry, at.key());
         self.touch_entries(&mut at.inode);
         self.set_inode(at.id, &at.inode);
-        self.drop_link(entry.inode, inode)?;
+        self.remove_link((place, at.id), (entry.inode, inode))?;
         Ok(Answer::Done)
     }
 
@@ -142,6 +143,7 @@ impl Execution<'_> {
             policy: directory.policy.clone(),
             detail,
             acls: Acls::default(),
+            versions: directory.versions.inherited(),
         }
         .inheriting(directory)
     }
@@ -174,7 +176,16 @@ impl Execution<'_> {
         if self.view.has_any(Table::Dentry, &inode_key(id))? {
             return Err(Refusal::NotEmpty.into());
         }
-        Ok(())
+        self.check_no_trash(id, inode)
+    }
+
+    /// Takes the name at a place from a file or symbolic link: into the trash, or for good.
+    pub(super) fn remove_link(
+        &mut self,
+        at: (&Place, InodeId),
+        (id, inode): (InodeId, Inode),
+    ) -> Result<(), Failure> {
+        if self.put_in_trash(at, (id, &inode))? { Ok(()) } else { self.drop_link(id, inode) }
     }
 
     /// Takes a name from a file or symbolic link. A file without names stays for its readers and
@@ -201,6 +212,7 @@ impl Execution<'_> {
         credit(&mut self.view, &Account::of(inode), ONE_INODE)?;
         if inode.tree == id {
             self.view.delete(Table::Limit, Subject::Tree(id).key());
+            self.view.delete(Table::TrashPolicy, TrashPolicy::key(id));
         }
         self.forget_inode(id)
     }

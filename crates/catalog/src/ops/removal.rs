@@ -42,12 +42,21 @@ impl Execution<'_> {
         at.inode.link_count -= 1;
         self.touch_entries(&mut at.inode);
         self.set_inode(at.id, &at.inode);
-        if self.view.has_any(Table::Dentry, &inode_key(entry.inode))? {
-            self.detach(entry.inode, inode);
-        } else {
-            self.drop_directory(entry.inode, &inode)?;
+        let is_empty = !self.view.has_any(Table::Dentry, &inode_key(entry.inode))?;
+        if is_empty || !self.put_in_trash((place, at.id), (entry.inode, &inode))? {
+            self.check_no_trash(entry.inode, &inode)?;
+            self.end_tree(entry.inode, inode)?;
         }
         Ok(Answer::Done)
+    }
+
+    /// Ends a directory that has no name any more, at once if nothing is in it.
+    pub(super) fn end_tree(&mut self, id: InodeId, inode: Inode) -> Result<(), Failure> {
+        if !self.view.has_any(Table::Dentry, &inode_key(id))? {
+            return self.drop_directory(id, &inode);
+        }
+        self.detach(id, inode);
+        Ok(())
     }
 
     /// Checks that the caller may take everything out of a directory and those below it, as

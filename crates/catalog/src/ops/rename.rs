@@ -5,6 +5,7 @@ use crate::command::{Answer, Rename};
 use crate::engine::Table;
 use crate::execution::{EntryPlace, Execution};
 use crate::id::InodeId;
+use crate::name::Place;
 use crate::quota::{Account, settle};
 use crate::record::{Dentry, Detail, Inode, Usage};
 use crate::refusal::{Failure, Refusal};
@@ -38,8 +39,28 @@ impl Execution<'_> {
         let replaced = target.map(|target| Ok::<_, Failure>((target, self.inode(target.inode)?)));
         let replaced = replaced.transpose()?;
         self.check_move(&from, &to, &inode, replaced.as_ref())?;
-        self.move_entry(from, to, (source, inode), replaced)?;
+        let to = match replaced {
+            Some((entry, target)) => self.replace(&rename.to, to, (entry.inode, target))?,
+            None => to,
+        };
+        self.move_entry(from, to, (source, inode))?;
         Ok(Answer::Done)
+    }
+
+    /// Removes what another entry takes the name of.
+    fn replace(
+        &mut self,
+        place: &Place,
+        mut to: EntryPlace,
+        (id, target): (InodeId, Inode),
+    ) -> Result<EntryPlace, Failure> {
+        if target.is_directory() {
+            to.inode.link_count -= 1;
+            self.drop_directory(id, &target)?;
+        } else {
+            self.remove_link((place, to.id), (id, target))?;
+        }
+        Ok(to)
     }
 
     fn check_move(
@@ -95,17 +116,8 @@ impl Execution<'_> {
         mut from: EntryPlace,
         mut to: EntryPlace,
         (source, mut inode): (Dentry, Inode),
-        replaced: Option<(Dentry, Inode)>,
     ) -> Result<(), Failure> {
         self.view.delete(Table::Dentry, from.key());
-        if let Some((entry, target)) = replaced {
-            if target.is_directory() {
-                to.inode.link_count -= 1;
-                self.drop_directory(entry.inode, &target)?;
-            } else {
-                self.drop_link(entry.inode, target)?;
-            }
-        }
         self.view.set(to.key(), &Dentry { placed: self.number, ..source });
         let tree = self.tree_in(&inode, &to.inode)?;
         if tree != inode.tree {

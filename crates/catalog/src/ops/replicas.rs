@@ -1,7 +1,7 @@
 //! Replicas that change their disk while their file stays what it is: one transaction that counts
 //! the new one and lets the old one go, so a file never has fewer than it had.
 
-use crate::command::{Answer, MoveReplica};
+use crate::command::{Answer, MoveReplica, Receipt};
 use crate::engine::Table;
 use crate::execution::Execution;
 use crate::id::{ContentId, DiskId};
@@ -31,8 +31,29 @@ impl Execution<'_> {
             return Err(Refusal::NoContent.into());
         };
         if content.version != of.version {
-            return Err(Refusal::NoContent.into());
+            // What is kept by policy is moved as well.
+            if !self.view.has(Table::OldVersion, &of.key())? {
+                return Err(Refusal::NoContent.into());
+            }
+            let kept: Option<KeptVersion> = self.view.record(&of.key())?;
+            let mut kept = kept.ok_or(Refusal::NoContent)?;
+            self.count_moved(&mut kept.content, (receipt, *from))?;
+            self.view.set(of.key(), &kept);
+            return Ok(Answer::Done);
         }
+        self.count_moved(content, (receipt, *from))?;
+        // Not the times: nothing of the file is another one.
+        inode.binding = self.number;
+        self.set_inode(of.inode, &inode);
+        Ok(Answer::Done)
+    }
+
+    fn count_moved(
+        &mut self,
+        content: &mut Content,
+        (receipt, from): (&Receipt, Option<DiskId>),
+    ) -> Result<(), Failure> {
+        let of = receipt.content;
         let says = (receipt.size, receipt.root, receipt.checksums);
         if says != (content.size, content.root, content.checksums) {
             return Err(Refusal::ForeignReceipt.into());
@@ -49,10 +70,7 @@ impl Execution<'_> {
         if let Some(from) = from.filter(|from| *from != receipt.disk) {
             self.take_replica(of, content, from)?;
         }
-        // Not the times: nothing of the file is another one.
-        inode.binding = self.number;
-        self.set_inode(of.inode, &inode);
-        Ok(Answer::Done)
+        Ok(())
     }
 
     /// Lets a replica go while another one can be read.

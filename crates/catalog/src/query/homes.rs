@@ -1,19 +1,28 @@
 //! Where a replica goes that has to leave its disk.
 
 use super::Reader;
+use crate::engine::Table;
 use crate::id::{ContentId, DiskId};
 use crate::placement::{Candidate, choose};
-use crate::record::{Content, Disk, DiskState, Inode, Policy, inode_key};
+use crate::record::{Content, Disk, DiskState, Inode, KeptVersion, Policy, inode_key};
 use crate::refusal::Failure;
 use crate::view::read;
 
 impl Reader<'_> {
-    /// The content of a file with its policy, if it is the file's current one.
+    /// The content of a file with its policy, if it is the file's current one, or an old one that
+    /// is kept by policy.
     pub fn current(&self, of: ContentId) -> Result<Option<(Content, Policy)>, Failure> {
         let inode: Option<Inode> = read(&*self.rows, &inode_key(of.inode))?;
         let Some(inode) = inode else { return Ok(None) };
-        let content = inode.content().filter(|content| content.version == of.version);
-        Ok(content.map(|content| (content.clone(), inode.policy.clone())))
+        let current = inode.content().filter(|content| content.version == of.version);
+        let content = match current {
+            Some(current) => Some(current.clone()),
+            None if self.rows.get(Table::OldVersion, &of.key())?.is_some() => {
+                read::<KeptVersion>(&*self.rows, &of.key())?.map(|kept| kept.content)
+            }
+            None => None,
+        };
+        Ok(content.map(|content| (content, inode.policy)))
     }
 
     /// A disk as far as it may take one more replica of a content: it takes new content, has room,

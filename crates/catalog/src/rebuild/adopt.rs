@@ -140,6 +140,7 @@ fn place(
         policy: above.policy.clone(),
         detail: Detail::File(found.to_content()),
         acls: Acls::default(),
+        versions: above.versions.inherited(),
     }
     .inheriting(&above);
     let id = found.content.inode;

@@ -296,9 +296,13 @@ pub struct Acls {
 impl Acls {
     /// Ends a record. There is nothing where there are no lists, as it was before there were any.
     pub(crate) fn encode_tail(&self, encoder: &mut Encoder) {
-        if self == &Self::default() {
-            return;
+        if self != &Self::default() {
+            self.encode(encoder);
         }
+    }
+
+    /// The same where something follows.
+    pub(crate) fn encode(&self, encoder: &mut Encoder) {
         encoder.octet(self.access.is_some().into());
         self.access.iter().for_each(|named| named.encode(encoder));
         encoder.octet(self.default.is_some().into());

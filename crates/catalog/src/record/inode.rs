@@ -4,7 +4,7 @@ use crate::codec::{Decoder, Encoder, Malformed, key};
 use crate::engine::Table;
 use crate::id::{DiskId, InodeId, TransactionNumber, Version};
 use crate::name::EntryName;
-use crate::record::{Acl, Acls, Policy};
+use crate::record::{Acl, Acls, Policy, Versions};
 use crate::view::Record;
 
 /// Root of the hash tree of no octets: their BLAKE3.
@@ -25,7 +25,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    fn number(self) -> u8 {
+    pub(crate) fn number(self) -> u8 {
         match self {
             Self::File => 1,
             Self::Directory => 2,
@@ -33,7 +33,7 @@ impl Kind {
         }
     }
 
-    fn from_number(number: u8) -> Result<Self, Malformed> {
+    pub(crate) fn from_number(number: u8) -> Result<Self, Malformed> {
         match number {
             1 => Ok(Self::File),
             2 => Ok(Self::Directory),
@@ -164,6 +164,8 @@ pub struct Inode {
     pub detail: Detail,
     /// Rights beyond those of the mode.
     pub acls: Acls,
+    /// Old versions of the content.
+    pub versions: Versions,
 }
 
 impl Inode {
@@ -203,9 +205,19 @@ impl Inode {
         Acl::of_mode(self.mode, self.acls.access.as_deref())
     }
 
-    /// Octets that count for quota: those of files that have a name.
+    /// Octets that count for quota: those of files that have a name, with what is kept of them.
     pub(crate) fn charged_bytes(&self) -> u64 {
-        if self.link_count == 0 { 0 } else { self.content().map_or(0, |content| content.size) }
+        match (self.link_count, self.content()) {
+            (0, _) | (_, None) => 0,
+            (_, Some(content)) => content.size.saturating_add(self.versions.bytes),
+        }
+    }
+
+    /// Octets that it may count for more once it has a new content of a size.
+    pub(crate) fn growth_bytes(&self, size: u64) -> u64 {
+        let stays = self.link_count == 0 || self.versions.wanted > 0;
+        let replaced = self.content().filter(|_| !stays).map_or(0, |content| content.size);
+        size.saturating_sub(replaced)
     }
 }
 
@@ -229,7 +241,11 @@ impl Record for Inode {
             Detail::Directory { parent } => encoder.number(*parent),
             Detail::Symlink { target } => encoder.octets(target),
         }
-        self.acls.encode_tail(encoder);
+        match self.versions == Versions::default() {
+            true => self.acls.encode_tail(encoder),
+            false => self.acls.encode(encoder),
+        }
+        self.versions.encode_tail(encoder);
     }
 
     fn decode(decoder: &mut Decoder<'_>) -> Result<Self, Malformed> {
@@ -252,6 +268,7 @@ impl Record for Inode {
                 Kind::Symlink => Detail::Symlink { target: decoder.octets()?.to_vec() },
             },
             acls: Acls::decode_tail(decoder)?,
+            versions: Versions::decode_tail(decoder)?,
         })
     }
 }

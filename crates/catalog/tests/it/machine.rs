@@ -9,11 +9,14 @@ use byname_catalog::engine::{CommitFault, Engine};
 use byname_catalog::id::InodeId;
 use byname_catalog::{
     ATTEMPT_NS, AddDisk, Answer, AttributeChanges, Caller, Command, Create, Kind, Limits, Place,
-    Policy, PolicyChanges, Publish, Refusal, Rename, SESSION_NS, Subject, Submission, Ticket,
+    Policy, PolicyChanges, Publish, Refusal, Rename, RestoreTrash, SESSION_NS, Subject, Submission,
+    Ticket, TrashPolicy,
 };
 use proptest::prelude::*;
 
-use crate::model::{Ask, Counted, MAIN, Model, Node, NodeId, TOP, TREE, Who};
+use crate::model::{
+    Ask, Counted, MAIN, Model, Node, NodeId, TOP, TRASH_BYTES_MAX, TRASH_KEEP_NS, TREE, Who,
+};
 use crate::support::{TestSite, commit, place};
 
 pub(crate) type Names = Vec<&'static str>;
@@ -55,6 +58,9 @@ pub(crate) enum Op {
     /// The attempt by its place among those that were opened.
     Commit(usize, u64),
     Abort(usize),
+    /// What is in the trash by its place there, to where it was or elsewhere.
+    Restore(usize, Option<Names>),
+    Purge(usize),
 }
 
 /// What befalls the head that executes a batch.
@@ -103,6 +109,9 @@ fn op() -> impl Strategy<Value = Op> {
             .prop_map(|(at, mode, exclusive)| Op::Whole(at, mode, exclusive)),
         6 => (any::<usize>(), 0..700_u64).prop_map(|(index, size)| Op::Commit(index, size)),
         1 => any::<usize>().prop_map(Op::Abort),
+        3 => (any::<usize>(), proptest::option::of(names()))
+            .prop_map(|(index, to)| Op::Restore(index, to)),
+        1 => any::<usize>().prop_map(Op::Purge),
     ]
 }
 
@@ -142,6 +151,8 @@ struct Machine<F> {
     tree: InodeId,
     /// Tickets in the order of the model's attempts.
     tickets: Vec<Ticket>,
+    /// Inodes of nodes, as far as they were ever seen.
+    ids: BTreeMap<NodeId, InodeId>,
 }
 
 impl<F: Fragile> Machine<F> {
@@ -153,6 +164,9 @@ impl<F: Fragile> Machine<F> {
             let changes = AttributeChanges { mode: Some(0o777), ..AttributeChanges::default() };
             site.run("op", Command::SetAttributes { place: place(path), changes }).unwrap();
         }
+        let policy =
+            TrashPolicy { is_on: true, keep_ns: TRASH_KEEP_NS, bytes_max: TRASH_BYTES_MAX };
+        site.run("op", Command::SetTrash { place: place("t"), policy }).unwrap();
         let tree = site.entry("t").unwrap().id;
         for server in ["d", "e"] {
             let (space, label) = (TAPE.into(), "room".into());
@@ -176,7 +190,8 @@ impl<F: Fragile> Machine<F> {
             let subject = subject(counted, tree);
             site.run("op", Command::SetLimits { subject, limits }).unwrap();
         }
-        Self { fragile, site, model: Model::new(limits), tree, tickets: Vec::new() }
+        let (tickets, ids) = Default::default();
+        Self { fragile, site, model: Model::new(limits), tree, tickets, ids }
     }
 
     /// What a batch is on both sides: submissions, and what the model says to each.
@@ -185,15 +200,27 @@ impl<F: Fragile> Machine<F> {
         let (mut submissions, mut expected) = (Vec::new(), Vec::new());
         for (who, op) in ops {
             let who = PEOPLE[*who];
-            let Some(command) = command(op, &self.tickets) else { continue };
+            let removed = self.removed(op);
+            let Some(command) = command(op, &self.tickets, removed.map(|it| it.1)) else {
+                continue;
+            };
             // What is in flight together is in different slots.
             let slot = submissions.len() + 1;
             submissions.push(self.site.submission_in(who.user, slot, command));
             let now_ns = self.site.now_ns;
-            let play = |model: &mut Model| play(model, who, op, (known, now_ns));
+            let node = removed.map_or(TOP, |(node, _)| node);
+            let play =
+                |model: &mut Model| play(model, who, op, &At { known, now_ns, removed: node });
             expected.push(self.model.try_do(now_ns, play));
         }
         (submissions, expected)
+    }
+
+    /// What an operation on the trash is about; none if nothing is there that was seen before.
+    fn removed(&self, op: &Op) -> Option<(NodeId, InodeId)> {
+        let (Op::Restore(index, _) | Op::Purge(index)) = op else { return None };
+        let node = self.model.trash[index.checked_rem(self.model.trash.len())?].node;
+        Some((node, *self.ids.get(&node)?))
     }
 
     fn step(&mut self, ops: &[(usize, Op)], fate: Fate) -> Result<(), TestCaseError> {
@@ -237,6 +264,7 @@ impl<F: Fragile> Machine<F> {
 
     fn pause(&mut self, nanoseconds: u64) {
         self.site.pass(nanoseconds);
+        self.model.expire_trash(self.site.now_ns);
         self.model.collect();
         if nanoseconds >= SESSION_NS {
             self.model.end_leases();
@@ -256,9 +284,12 @@ impl<F: Fragile> Machine<F> {
         self.model.look_at_soft_limits(self.site.now_ns);
     }
 
-    fn compare(&self) -> Result<(), TestCaseError> {
+    fn compare(&mut self) -> Result<(), TestCaseError> {
         let mut ids = BTreeMap::new();
         self.compare_node(TOP, InodeId::ROOT, &mut ids)?;
+        self.ids.extend(ids);
+        let in_trash = self.site.reader("op").trash(None, 1000).unwrap().items.len();
+        prop_assert_eq!(in_trash, self.model.trash.len());
         let reader = self.site.reader("op");
         let groups = ["ops", "users", "physics"].map(Counted::Group);
         let users = PEOPLE.map(|who| Counted::User(who.user));
@@ -318,7 +349,7 @@ fn subject(counted: Counted, tree: InodeId) -> Subject {
 }
 
 /// The command; none if it is about an attempt and there has been none.
-fn command(op: &Op, tickets: &[Ticket]) -> Option<Command> {
+fn command(op: &Op, tickets: &[Ticket], removed: Option<InodeId>) -> Option<Command> {
     let place = |names: &Names| Place::path(names.join("/")).unwrap();
     let set = |at: &Names, changes| Command::SetAttributes { place: place(at), changes };
     let none = AttributeChanges::default();
@@ -362,24 +393,34 @@ fn command(op: &Op, tickets: &[Ticket]) -> Option<Command> {
         }),
         Op::Commit(index, size) => Command::Commit(commit(ticket(index)?, *size)),
         Op::Abort(index) => Command::Abort { content: ticket(index)?.content },
+        Op::Restore(_, to) => {
+            let to = to.as_ref().map(place);
+            Command::RestoreTrash(RestoreTrash { item: removed?, to })
+        }
+        Op::Purge(_) => Command::PurgeTrash { item: removed? },
     })
 }
 
+/// What an operation on the model is about, beside what it says.
+struct At {
+    /// Attempts that were opened.
+    known: usize,
+    now_ns: u64,
+    /// Something in the trash.
+    removed: NodeId,
+}
+
 /// The same on the model.
-fn play(
-    model: &mut Model,
-    who: Who,
-    op: &Op,
-    (known, now_ns): (usize, u64),
-) -> Result<(), Refusal> {
+fn play(model: &mut Model, who: Who, op: &Op, at: &At) -> Result<(), Refusal> {
+    let At { known, now_ns, removed } = *at;
     match op {
         Op::Mkdir(at, mode) => model.mkdir(who, at, *mode),
-        Op::Rmdir(at) => model.remove(who, at, Kind::Directory),
-        Op::Unlink(at) => model.remove(who, at, Kind::File),
+        Op::Rmdir(at) => model.remove(who, (at, now_ns), Kind::Directory),
+        Op::Unlink(at) => model.remove(who, (at, now_ns), Kind::File),
         Op::Lease(at) => model.lease(who, at),
         Op::EndLease(at) => model.end_lease(who, at),
-        Op::RemoveAll(at) => model.remove_all(who, at),
-        Op::Rename(from, to, no_replace) => model.rename(who, (from, to), *no_replace),
+        Op::RemoveAll(at) => model.remove_all(who, at, now_ns),
+        Op::Rename(from, to, no_replace) => model.rename(who, (from, to), (*no_replace, now_ns)),
         Op::Link(existing, at) => model.link(who, existing, at),
         Op::Symlink(at) => model.symlink(who, at),
         Op::Chmod(at, mode) => model.chmod(who, at, *mode),
@@ -400,6 +441,8 @@ fn play(
         }
         Op::Commit(index, size) => model.commit(who, index % known, *size),
         Op::Abort(index) => model.abort(who, index % known),
+        Op::Restore(_, to) => model.restore(who, removed, to.as_deref()),
+        Op::Purge(_) => model.purge(who, removed),
     }
 }
 

@@ -22,6 +22,8 @@ mod sessions;
 mod storage;
 mod suite;
 mod support;
+mod trash;
+mod versions;
 
 /// The engine of the tests of this directory. `byname-postgres` runs most of them on its own.
 mod under_test {

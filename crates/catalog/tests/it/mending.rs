@@ -1,7 +1,7 @@
 //! Damages of a catalog's rows, each of which is found and mended.
 
 use byname_catalog::engine::{Engine, Row, Rows, Span, Table, Writes};
-use byname_catalog::{Command, Inconsistency, check, mend};
+use byname_catalog::{Command, Inconsistency, TrashPolicy, check, mend};
 
 use crate::support::{HOUR_NS, TestSite, place};
 
@@ -64,6 +64,39 @@ fn with_number(key: &[u8], at: usize, number: u64) -> Vec<u8> {
 const NOBODY: u64 = 2;
 
 const DAMAGES: &[(&str, Damage)] = &[
+    ("an old version is of nothing", |now, _, writes| {
+        let (key, value) = first(now, Table::OldVersion);
+        writes.put(Table::OldVersion, with_number(&key, 0, NOBODY), value);
+    }),
+    ("an old version has no content", |now, _, writes| {
+        let (key, value) = first(now, Table::OldVersion);
+        writes.put(Table::OldVersion, with_number(&key, 8, NOBODY), value);
+    }),
+    ("an old version is kept for its readers alone", |now, _, writes| {
+        writes.delete(Table::OldVersion, first(now, Table::OldVersion).0);
+    }),
+    ("what is in the trash of a tree is miscounted", |now, _, writes| {
+        let (key, value) = first(now, Table::TrashUsage);
+        let last = value.len() - 1;
+        writes.put(Table::TrashUsage, key, [&value[..last], &[value[last] ^ 1]].concat());
+    }),
+    ("nothing ends what is in the trash", |now, _, writes| {
+        writes.delete(Table::TrashOrder, first(now, Table::TrashOrder).0);
+    }),
+    ("what is not in the trash is to end", |_, _, writes| {
+        writes.put(Table::TrashOrder, [[0; 7], [1; 7], [2; 7]].concat(), vec![1]);
+    }),
+    ("the trash leads to nothing", |now, _, writes| {
+        let (key, value) = first(now, Table::Trash);
+        writes.put(Table::Trash, with_number(&key, 0, NOBODY), value);
+    }),
+    ("something in the trash has a name", |now, _, writes| {
+        let (_, value) = first(now, Table::Trash);
+        writes.put(Table::Trash, inode_of(now, "f"), value);
+    }),
+    ("something has neither a name nor a row in the trash", |now, _, writes| {
+        rows_of(now, Table::Trash).into_iter().for_each(|row| writes.delete(Table::Trash, row.0));
+    }),
     ("a usage is missing", |now, _, writes| {
         writes.delete(Table::Usage, first(now, Table::Usage).0);
     }),
@@ -189,6 +222,18 @@ fn site(engine: std::sync::Arc<dyn Engine>) -> (TestSite, Snapshot) {
     site.run("anna", symlink).unwrap();
     site.run("anna", Command::Lease { place: place("f") }).unwrap();
     site.create("op", "open", 500).unwrap();
+    site.put("op", "old", 10);
+    site.run("op", Command::SetVersions { place: place("old"), wanted: 2 }).unwrap();
+    site.put("op", "old", 20);
+    site.put("op", "removed", 10);
+    site.mkdir("op", "away").unwrap();
+    site.mkdir("op", "away/more").unwrap();
+    let policy = TrashPolicy { is_on: true, keep_ns: HOUR_NS, bytes_max: u64::MAX };
+    site.run("op", Command::SetTrash { place: place(""), policy }).unwrap();
+    site.run("op", Command::Unlink { place: place("removed") }).unwrap();
+    site.run("op", Command::RemoveAll { place: place("away") }).unwrap();
+    let policy = TrashPolicy { is_on: false, ..policy };
+    site.run("op", Command::SetTrash { place: place(""), policy }).unwrap();
     site.mkdir("op", "gone/more").unwrap();
     site.run("op", Command::RemoveAll { place: place("gone") }).unwrap();
     (site, before)

@@ -81,6 +81,22 @@ pub(crate) struct Attempt {
     lease: Option<u32>,
 }
 
+/// Something in the trash.
+#[derive(Debug, Clone)]
+pub(crate) struct Removed {
+    pub(crate) node: NodeId,
+    names: Vec<&'static str>,
+    removed_by: &'static str,
+    owner: &'static str,
+    /// When it goes.
+    until_ns: u64,
+    bytes: u64,
+}
+
+/// Nanoseconds that things stay in the trash of the tree, and most octets of them.
+pub(crate) const TRASH_KEEP_NS: u64 = 5_400_000_000_000;
+pub(crate) const TRASH_BYTES_MAX: u64 = 500;
+
 /// User, group, tree or space.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Counted {
@@ -96,6 +112,8 @@ pub(crate) struct Model {
     pub(crate) attempts: Vec<Attempt>,
     /// Directories that were removed with all that is in them, which counts until it is collected.
     detached: Vec<NodeId>,
+    /// What was removed from the tree and can be brought back, the oldest first.
+    pub(crate) trash: Vec<Removed>,
     /// Who alone may write a file, with a number of its own.
     leases: BTreeMap<NodeId, (&'static str, u32)>,
     lease_count: u32,
@@ -223,7 +241,93 @@ impl Model {
     }
 
     fn is_there(&self, id: NodeId) -> bool {
-        id == TOP || self.names_of(id) > 0 || self.detached.contains(&id)
+        let is_removed = self.detached.contains(&id) || self.is_in_trash(id);
+        id == TOP || self.names_of(id) > 0 || is_removed
+    }
+
+    fn is_in_trash(&self, id: NodeId) -> bool {
+        self.trash.iter().any(|removed| removed.node == id)
+    }
+
+    /// Puts what has lost its name into the trash, if its tree has one.
+    fn put_in_trash(&mut self, who: Who, names: &Names, (id, now_ns): (NodeId, u64)) -> bool {
+        let node = &self.nodes[id];
+        let is_file = node.kind != Kind::Directory;
+        // The size of a symbolic link counts for nothing.
+        let is_refused = is_file && (self.names_of(id) > 0 || node.size > TRASH_BYTES_MAX);
+        if node.tree != TREE || is_refused {
+            return false;
+        }
+        self.trash.push(Removed {
+            node: id,
+            names: names.to_vec(),
+            removed_by: who.user,
+            owner: node.owner,
+            until_ns: now_ns + TRASH_KEEP_NS,
+            bytes: if is_file { node.size } else { self.bytes_in(id) },
+        });
+        true
+    }
+
+    fn bytes_in(&self, id: NodeId) -> u64 {
+        let node = &self.nodes[id];
+        node.size + node.entries.values().map(|below| self.bytes_in(*below)).sum::<u64>()
+    }
+
+    fn check_no_trash(&self, id: NodeId) -> Done {
+        let has_trash = self.trash.iter().any(|removed| self.nodes[removed.node].tree == TREE);
+        if id == TREE && has_trash { Err(Refusal::TrashInUse) } else { Ok(()) }
+    }
+
+    fn own_removed(&self, who: Who, node: NodeId) -> Result<usize, Refusal> {
+        let is_own = |removed: &Removed| {
+            who.is_operator() || removed.removed_by == who.user || removed.owner == who.user
+        };
+        let found = self.trash.iter().position(|removed| removed.node == node && is_own(removed));
+        found.ok_or(Refusal::NotInTrash)
+    }
+
+    pub(crate) fn restore(&mut self, who: Who, node: NodeId, to: Option<&Names>) -> Done {
+        let index = self.own_removed(who, node)?;
+        let names = self.trash[index].names.clone();
+        let (parent, name) = self.free(who, to.unwrap_or(&names))?;
+        let tree = if node == TREE { TREE } else { self.nodes[parent].tree };
+        if self.nodes[node].kind == Kind::Directory && self.nodes[node].tree != tree {
+            return Err(Refusal::OtherTree);
+        }
+        self.nodes[node].tree = tree;
+        self.nodes[parent].entries.insert(name, node);
+        self.trash.remove(index);
+        Ok(())
+    }
+
+    pub(crate) fn purge(&mut self, who: Who, node: NodeId) -> Done {
+        let index = self.own_removed(who, node)?;
+        self.end_removed(index);
+        Ok(())
+    }
+
+    fn end_removed(&mut self, index: usize) {
+        let node = self.trash.remove(index).node;
+        if self.nodes[node].kind == Kind::Directory {
+            self.detached.push(node);
+        }
+    }
+
+    /// What is in the trash for too long, or too much, goes, and all if the tree is gone.
+    pub(crate) fn expire_trash(&mut self, now_ns: u64) {
+        let is_alone_too_much = |removed: &Removed| removed.bytes > TRASH_BYTES_MAX;
+        while let Some(index) = self.trash.iter().position(is_alone_too_much) {
+            self.end_removed(index);
+        }
+        while let Some(oldest) = self.trash.first() {
+            let bytes: u64 = self.trash.iter().map(|removed| removed.bytes).sum();
+            let stays = oldest.until_ns > now_ns && bytes <= TRASH_BYTES_MAX;
+            if stays && self.is_there(TREE) {
+                break;
+            }
+            self.end_removed(0);
+        }
     }
 
     pub(crate) fn links(&self, id: NodeId) -> u32 {
@@ -345,7 +449,7 @@ impl Model {
         Ok(())
     }
 
-    pub(crate) fn remove(&mut self, who: Who, names: &Names, kind: Kind) -> Done {
+    pub(crate) fn remove(&mut self, who: Who, (names, now_ns): (&Names, u64), kind: Kind) -> Done {
         let (parent, name) = self.parent(who, names)?;
         let id = *self.nodes[parent].entries.get(name).ok_or(Refusal::NotFound)?;
         self.check_removal(who, parent, id)?;
@@ -356,21 +460,30 @@ impl Model {
             }
             (Kind::Directory, Kind::File | Kind::Symlink) => return Err(Refusal::NotDirectory),
             (Kind::File | Kind::Symlink, Kind::Directory) => return Err(Refusal::IsDirectory),
+            (Kind::Directory, Kind::Directory) => self.check_no_trash(id)?,
             _ => {}
         }
         self.nodes[parent].entries.remove(name);
+        if kind != Kind::Directory {
+            self.put_in_trash(who, names, (id, now_ns));
+        }
         Ok(())
     }
 
     /// Removes whatever is there, a directory with all that is in it.
-    pub(crate) fn remove_all(&mut self, who: Who, names: &Names) -> Done {
+    pub(crate) fn remove_all(&mut self, who: Who, names: &Names, now_ns: u64) -> Done {
         let (parent, name) = self.parent(who, names)?;
         let id = *self.nodes[parent].entries.get(name).ok_or(Refusal::NotFound)?;
         self.check_removal(who, parent, id)?;
         self.check_emptying(who, id)?;
         self.nodes[parent].entries.remove(name);
-        if !self.nodes[id].entries.is_empty() {
-            self.detached.push(id);
+        let is_empty_directory =
+            self.nodes[id].kind == Kind::Directory && self.nodes[id].entries.is_empty();
+        if is_empty_directory || !self.put_in_trash(who, names, (id, now_ns)) {
+            self.check_no_trash(id)?;
+            if !self.nodes[id].entries.is_empty() {
+                self.detached.push(id);
+            }
         }
         Ok(())
     }
@@ -400,8 +513,9 @@ impl Model {
         &mut self,
         who: Who,
         (from, to): (&Names, &Names),
-        no_replace: bool,
+        (no_replace, now_ns): (bool, u64),
     ) -> Done {
+        let to_names = to;
         let (from, to) = (self.parent(who, from)?, self.parent(who, to)?);
         let source = *self.nodes[from.0].entries.get(from.1).ok_or(Refusal::NotFound)?;
         let target = self.nodes[to.0].entries.get(to.1).copied();
@@ -418,31 +532,37 @@ impl Model {
             return Ok(());
         }
         self.check_removal(who, from.0, source)?;
-        let is_directory = |id: NodeId| self.nodes[id].kind == Kind::Directory;
+        let is_directory = |node: &Node| node.kind == Kind::Directory;
         match target {
             None => who.may(&self.nodes[to.0], 3)?,
             Some(target) => {
                 self.check_removal(who, to.0, target)?;
-                match (is_directory(source), is_directory(target)) {
+                match (is_directory(&self.nodes[source]), is_directory(&self.nodes[target])) {
                     (true, false) => return Err(Refusal::NotDirectory),
                     (false, true) => return Err(Refusal::IsDirectory),
                     _ => {}
                 }
             }
         }
-        if is_directory(source) && from.0 != to.0 {
+        if is_directory(&self.nodes[source]) && from.0 != to.0 {
             who.may(&self.nodes[source], 2)?;
         }
         let tree = if source == TREE { TREE } else { self.nodes[to.0].tree };
-        let is_bound = is_directory(source) || self.names_of(source) > 1;
+        let is_bound = is_directory(&self.nodes[source]) || self.names_of(source) > 1;
         if is_bound && tree != self.nodes[source].tree {
             return Err(Refusal::OtherTree);
         }
         if target.is_some_and(|target| !self.nodes[target].entries.is_empty()) {
             return Err(Refusal::NotEmpty);
         }
+        if let Some(target) = target {
+            self.check_no_trash(target)?;
+        }
         self.nodes[from.0].entries.remove(from.1);
         self.nodes[to.0].entries.insert(to.1, source);
+        if let Some(target) = target.filter(|target| !is_directory(&self.nodes[*target])) {
+            self.put_in_trash(who, to_names, (target, now_ns));
+        }
         self.nodes[source].tree = tree;
         Ok(())
     }

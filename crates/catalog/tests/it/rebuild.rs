@@ -68,6 +68,11 @@ pub(crate) fn assert_rebuilt(engine: &dyn Engine) {
         Table::Drop,
         Table::Replica,
         Table::Detached,
+        Table::Trash,
+        Table::TrashOrder,
+        Table::TrashUsage,
+        Table::TrashPolicy,
+        Table::OldVersion,
     ] {
         assert_eq!(table(engine, kept), table(&*new, kept), "{kept:?}");
     }

@@ -8,8 +8,8 @@ use byname_catalog::engine::Engine;
 use byname_catalog::id::{ContentId, DiskId, SessionId};
 use byname_catalog::{
     AddDisk, Answer, Caller, Catalog, CatalogError, Checksums, Command, Commit, Create, Entry,
-    Failure, Place, Policy, PolicyChanges, Publish, Reader, Receipt, Refusal, Request, SLOT_COUNT,
-    Setup, Submission, Ticket, check, initialise,
+    Failure, MeasuredTrash, Place, Policy, PolicyChanges, Publish, Reader, Receipt, Refusal,
+    Request, SLOT_COUNT, Setup, Submission, Ticket, check, initialise,
 };
 
 use crate::under_test::TestEngine;
@@ -157,7 +157,28 @@ impl TestSite {
     pub(crate) fn pass(&mut self, nanoseconds: u64) {
         self.now_ns += nanoseconds;
         while self.run_as(Caller::Head, Command::Expire { limit: 256 }) == Ok(Answer::Count(256)) {}
+        self.look_at_trash(256);
         self.collect();
+    }
+
+    /// Measures what is in the trash, and ends what is too old or too much, so many at a time.
+    pub(crate) fn look_at_trash(&mut self, limit: usize) {
+        while let Some(measured) = self.measure(limit) {
+            self.run_as(Caller::Head, Command::MeasuredTrash(measured)).unwrap();
+        }
+        let expire = Command::ExpireTrash { limit };
+        while self.run_as(Caller::Head, expire.clone()) == Ok(Answer::Count(limit)) {}
+    }
+
+    /// The measure of the directory in the trash that waits the longest for it.
+    pub(crate) fn measure(&self, limit: usize) -> Option<MeasuredTrash> {
+        let reader = Reader::new(self.catalog.engine(), &Caller::Head).unwrap();
+        let mut walk = reader.unmeasured().unwrap()?;
+        loop {
+            if let Some(measured) = walk.step(&reader, limit).unwrap() {
+                return Some(measured);
+            }
+        }
     }
 
     /// Collects all that was removed.

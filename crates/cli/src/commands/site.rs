@@ -18,6 +18,7 @@ mod report;
 pub(crate) mod session;
 mod space;
 mod top;
+mod trash;
 mod up;
 mod user;
 
@@ -56,6 +57,7 @@ enum SiteCommand {
     Space(space::Args),
     Policy(policy::Args),
     Quota(quota::Args),
+    Trash(trash::Args),
     Lease(lease::Args),
     Log(report::LogArgs),
     Audit(report::AuditArgs),
@@ -78,6 +80,7 @@ pub(crate) fn run(args: &Args, paths: &Paths) -> Outcome {
         SiteCommand::Space(args) => space::run(args, paths),
         SiteCommand::Policy(args) => policy::run(args, paths),
         SiteCommand::Quota(args) => quota::run(args, paths),
+        SiteCommand::Trash(args) => trash::run(args, paths),
         SiteCommand::Lease(args) => lease::run(args, paths),
         SiteCommand::Log(args) => report::log(args, paths),
         SiteCommand::Audit(args) => report::audit(args, paths),

@@ -96,18 +96,24 @@ impl Machine {
             let State::Waiting(pull) = state else { continue };
             self.pulling.insert(content, Pulling::of(pull, now_ns));
             if let State::Waiting(mut pull) = std::mem::replace(state, State::Pulling) {
-                pull.older = self.older_than(content);
+                pull.older = self.older_than(content, pull.root);
                 self.actions.push_back(Action::Pull(pull));
             }
         }
     }
 
-    /// The newest stored version of a file before this one.
-    fn older_than(&self, content: ContentId) -> Option<ContentId> {
+    /// The newest stored version of a file before this one, or one that has the same content: an
+    /// old version becomes the current one again.
+    fn older_than(&self, content: ContentId, root: [u8; 32]) -> Option<ContentId> {
         let first = ContentId { version: Version(0), ..content };
-        let mut older = self.contents.range(first..content).rev();
-        let stored = older.find(|(_, state)| matches!(state, State::Stored { .. }));
-        stored.map(|(older, _)| *older)
+        let stored = |(older, state): (&ContentId, &State)| match state {
+            State::Stored { kept, .. } => Some((*older, kept.root == root)),
+            _ => None,
+        };
+        let mut older = self.contents.range(first..content).rev().filter_map(stored);
+        let newest = older.next()?;
+        let same = [newest].into_iter().chain(older).find(|(_, is_same)| *is_same);
+        Some(same.unwrap_or(newest).0)
     }
 
     /// The first of whoever has the fewest places.

@@ -400,3 +400,21 @@ fn a_pull_knows_the_newest_stored_version_of_its_file() {
         [(version(2), Some(version(1))), (version(5), Some(version(3))), (content(6), None)];
     assert_eq!(older, expected, "version 2 is not stored when 5 is pulled");
 }
+
+/// An old version becomes the current one again: the disk has all of it.
+#[test]
+fn a_version_with_the_same_content_is_taken_before_newer_ones() {
+    let version = |version| ContentId { version: Version(version), ..CONTENT };
+    let with_root = |number, root| Pull { root: [root; 32], ..order(version(number)) };
+    let mut machine = machine();
+    for (number, root) in [(1, 7), (3, 8), (4, 9)] {
+        machine.handle_insert(with_root(number, root), 0);
+        machine.handle_pulled(version(number), Ok(Kept { root: [root; 32], ..kept() }), 0);
+    }
+    machine.handle_insert(with_root(5, 7), 0);
+    let last = actions(&mut machine).into_iter().rev().find_map(|action| match action {
+        Action::Pull(pull) => Some((pull.content, pull.older)),
+        _ => None,
+    });
+    assert_eq!(last, Some((version(5), Some(version(1)))));
+}

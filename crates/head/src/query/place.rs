@@ -134,7 +134,7 @@ pub(super) fn entries(
     Ok(lines.0)
 }
 
-fn described(describer: &Describer<'_>, found: &Resolved) -> Result<Value, Failure> {
+pub(super) fn described(describer: &Describer<'_>, found: &Resolved) -> Result<Value, Failure> {
     let mut metadata = Vec::new();
     describer.metadata(found)?.encode(&mut metadata);
     Ok(json!({

@@ -5,7 +5,7 @@
 //! since it began, or something was left to do.
 
 use byname_catalog::id::{ContentId, DiskId, InodeId, TransactionNumber};
-use byname_catalog::{Content, DiskState, Failure, Inode, Policy};
+use byname_catalog::{Content, Detail, DiskState, Failure, Inode, Policy};
 use byname_site::Stamp;
 
 use super::{FilesReport, Repairs, SECOND_NS, Scene, Task, Why};
@@ -63,6 +63,7 @@ impl Repairs {
                     return Ok(true);
                 }
                 self.look_at(*id, inode, scene, stamp)?;
+                self.look_at_versions(*id, inode, scene, stamp)?;
                 self.files.after = Some(*id);
             }
             if is_last {
@@ -109,6 +110,24 @@ impl Repairs {
             if is_old_enough(inode, self.config.after_ns, scene.unix_ns) {
                 self.begin_lacking(of, (content, &inode.policy), scene, stamp)?;
             }
+        }
+        Ok(())
+    }
+
+    /// Old versions that are kept by policy get what they lack as well.
+    fn look_at_versions(
+        &mut self,
+        id: InodeId,
+        inode: &Inode,
+        scene: &Scene<'_>,
+        stamp: &mut dyn FnMut() -> Stamp,
+    ) -> Result<(), Failure> {
+        if inode.versions.bytes == 0 {
+            return Ok(());
+        }
+        for (content, _) in scene.reader.versions(id)? {
+            let inode = Inode { detail: Detail::File(content), ..inode.clone() };
+            self.look_at(id, &inode, scene, stamp)?;
         }
         Ok(())
     }

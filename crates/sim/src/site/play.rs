@@ -72,6 +72,7 @@ impl Scenario {
         if random.chance(0.4) {
             scenario.add_leases(&mut random);
         }
+        scenario.shape.has_trash = random.chance(0.3);
         scenario
     }
 
@@ -110,7 +111,9 @@ impl Scenario {
         let writers: Vec<_> = (0..2 + random.below(2)).map(|it| steps(it, &mut random)).collect();
         let readers: Vec<_> = (0..1 + random.below(2)).map(|_| readings(&mut random)).collect();
         let policy = (replica_count, receipt_count);
-        let shape = Shape { disk_count, policy, writers, readers, has_thief: false, tree: None };
+        let has_trash = false;
+        let shape =
+            Shape { disk_count, policy, writers, readers, has_thief: false, tree: None, has_trash };
         let storm_end_ns = (20 + random.below(40)) * SECOND;
         let count = 1 + disk_count + shape.writers.len();
         let (mut crashes, mut cuts, mut spoils) = (Vec::new(), Vec::new(), Vec::new());

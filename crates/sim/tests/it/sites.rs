@@ -57,7 +57,15 @@ fn put(path: u8, content: u64, pause_ns: u64) -> Step {
 fn shape(writers: Vec<Vec<Step>>) -> Shape {
     let writers = writers.into_iter().map(VecDeque::from).collect();
     let readers = vec![VecDeque::new()];
-    Shape { disk_count: 3, policy: (2, 2), writers, readers, has_thief: false, tree: None }
+    Shape {
+        disk_count: 3,
+        policy: (2, 2),
+        writers,
+        readers,
+        has_thief: false,
+        tree: None,
+        has_trash: false,
+    }
 }
 
 fn rest(mut site: Site, what: &str) -> Site {
@@ -263,6 +271,41 @@ fn a_removed_tree_is_collected_whenever_the_head_dies() {
         assert_eq!(usage(&site, "u0").inodes, 1);
         let done = Some(Outcome::Done);
         assert_eq!(outcomes(&site), [done, done, None, done], "nothing is put into it any more");
+    }
+}
+
+/// The same where there is a trash: it counts until its time is over, and ends whoever dies.
+#[test]
+fn what_is_in_the_trash_ends_in_time_whenever_the_head_dies() {
+    let rows = |engine: &dyn Engine, table| {
+        let rows = engine.snapshot().expect("memory");
+        rows.range(table, Span::ALL, 10_000).expect("memory").len()
+    };
+    for step in 0..4 {
+        let steps = vec![put(4, 1, 0), Step::new(Kind::RemoveTree, SECOND), put(0, 3, 0)];
+        let shape = Shape { tree: Some(600), has_trash: true, ..shape(vec![steps]) };
+        let mut site = Site::new(650 + step, &shape);
+        let (engine, program) = (site.engine.clone(), site.head.program);
+        let end_ns = site.world.now_ns() + 20 * SECOND;
+        site.world.run(end_ns, &|_| rows(&engine, Table::Trash) == 1).unwrap();
+        assert!(site.world.now_ns() < end_ns, "step {step}: it is in the trash");
+        // It dies when it may be measuring, and when it may be collecting.
+        for at_ns in [step * SECOND / 4, (59 + step) * SECOND] {
+            let at_ns = site.world.now_ns() + at_ns;
+            site.world.plan(at_ns, Incident::CrashProgram { program, how: Crash::Power });
+            site.world.plan(at_ns + SECOND, Incident::RestartProgram { program });
+        }
+        let measured_ns = site.world.now_ns() + 30 * SECOND;
+        site.world.run(measured_ns, &|_| false).unwrap();
+        let reader = Reader::new(&engine, &Caller::Head).expect("a snapshot");
+        let item = reader.trash(None, 9).expect("rows").items.remove(0).1;
+        assert_eq!(item.measure, Some((40_000, 602)), "step {step}");
+        drop(reader);
+        assert_eq!(usage(&site, "u0").bytes, 80_000, "what is there counts");
+        site.world.run(measured_ns + 60 * SECOND, &|_| false).unwrap();
+        let site = rest(site, &format!("step {step}"));
+        assert_eq!((rows(&engine, Table::Trash), rows(&engine, Table::Dentry)), (0, 1));
+        assert_eq!(usage(&site, "u0").bytes, 40_000);
     }
 }
 

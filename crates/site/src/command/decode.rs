@@ -3,7 +3,7 @@
 use byname_catalog::id::{DiskId, InodeId};
 use byname_catalog::{
     Acl, AddDisk, AddKey, AttributeChanges, Command, Commit, Create, DiskChanges, KeyHolder,
-    Limits, Publish, Rename, SetAcl, SetXattr, Subject, TimeChange,
+    Limits, Publish, Rename, RestoreTrash, SetAcl, SetXattr, Subject, TimeChange, TrashPolicy,
 };
 use byname_packet::DecodeError;
 
@@ -32,6 +32,11 @@ pub(super) fn read(operation: &[u8], fields: &mut Fields<'_>) -> Result<Command,
         b"rmdir" => Command::RemoveDirectory { place: read_place(fields)? },
         b"unlink" => Command::Unlink { place: read_place(fields)? },
         b"remove-all" => Command::RemoveAll { place: read_place(fields)? },
+        b"restore-trash" => Command::RestoreTrash(RestoreTrash {
+            item: InodeId(fields.number(tag::INODE_ID)?),
+            to: fields.peek()?.map(|_| read_place(fields)).transpose()?,
+        }),
+        b"purge-trash" => Command::PurgeTrash { item: InodeId(fields.number(tag::INODE_ID)?) },
         b"rename" => Command::Rename(Rename {
             from: read_place(fields)?,
             to: read_place(fields)?,
@@ -122,6 +127,13 @@ fn read_administration(operation: &[u8], fields: &mut Fields<'_>) -> Result<Comm
         b"set-policy" => {
             Command::SetPolicy { place: read_place(fields)?, policy: read_policy(fields)? }
         }
+        b"set-versions" => Command::SetVersions {
+            place: read_place(fields)?,
+            wanted: fields.number(tag::VERSION_COUNT)?,
+        },
+        b"set-trash" => {
+            Command::SetTrash { place: read_place(fields)?, policy: read_trash(fields)? }
+        }
         b"set-pattern" => Command::SetPattern {
             pattern: fields.text(tag::PATTERN)?,
             changes: Some(read_policy_changes(fields)?).filter(|changes| !changes.is_empty()),
@@ -137,6 +149,11 @@ fn read_administration(operation: &[u8], fields: &mut Fields<'_>) -> Result<Comm
         b"raise-epoch" => Command::RaiseEpoch { epoch: fields.number(tag::CATALOG_EPOCH)? },
         _ => return Err(bad_value(tag::COMMAND)),
     })
+}
+
+fn read_trash(fields: &mut Fields<'_>) -> Result<TrashPolicy, DecodeError> {
+    let (keep_ns, bytes_max) = (fields.number(tag::TRASH_TIME)?, fields.number(tag::BYTES_MAX)?);
+    Ok(TrashPolicy { is_on: !fields.flag(tag::TRASH_OFF)?, keep_ns, bytes_max })
 }
 
 fn bounded(fields: &mut Fields<'_>, tag: Tag, bytes_max: usize) -> Result<Vec<u8>, DecodeError> {

@@ -2,7 +2,7 @@
 
 use byname_catalog::{
     AddDisk, AddKey, AttributeChanges, Command, Commit, Create, DiskChanges, KeyHolder, Publish,
-    Rename, SetAcl, SetXattr, Subject, TimeChange,
+    Rename, RestoreTrash, SetAcl, SetXattr, Subject, TimeChange, TrashPolicy,
 };
 
 use crate::codec::Writer;
@@ -24,6 +24,11 @@ pub(super) fn write(writer: &mut Writer, command: &Command) {
         | Command::Lease { place }
         | Command::EndLease { place }
         | Command::MakeTree { place } => write_place(writer, place),
+        Command::RestoreTrash(RestoreTrash { item, to }) => {
+            writer.number(tag::INODE_ID, *item);
+            to.iter().for_each(|place| write_place(writer, place));
+        }
+        Command::PurgeTrash { item } => writer.number(tag::INODE_ID, *item),
         Command::Rename(Rename { from, to, no_replace }) => {
             write_place(writer, from);
             write_place(writer, to);
@@ -90,14 +95,7 @@ fn write_administration(writer: &mut Writer, command: &Command) {
             groups.iter().for_each(|group| writer.text(tag::GROUP, group));
             writer.flag(tag::OPERATOR, *is_operator);
         }
-        Command::AddKey(AddKey { holder, name, certificate }) => {
-            match holder {
-                KeyHolder::User(user) => writer.text(tag::USER, user),
-                KeyHolder::Disk(disk) => writer.number(tag::DISK_ID, *disk),
-            }
-            writer.octets(tag::KEY_NAME, name);
-            writer.0.extend_from_slice(certificate);
-        }
+        Command::AddKey(add) => write_key(writer, add),
         Command::RemoveKey { name } => writer.octets(tag::KEY_NAME, name),
         Command::AddDisk(AddDisk { space, server, label, capacity_bytes }) => {
             writer.text(tag::SPACE, space);
@@ -113,6 +111,14 @@ fn write_administration(writer: &mut Writer, command: &Command) {
         Command::SetPolicy { place, policy } => {
             write_place(writer, place);
             write_policy(writer, policy);
+        }
+        Command::SetVersions { place, wanted } => {
+            write_place(writer, place);
+            writer.number(tag::VERSION_COUNT, *wanted);
+        }
+        Command::SetTrash { place, policy } => {
+            write_place(writer, place);
+            write_trash(writer, policy);
         }
         Command::SetPattern { pattern, changes } => {
             writer.text(tag::PATTERN, pattern);
@@ -152,6 +158,21 @@ fn write_limits(writer: &mut Writer, limits: &Limits) {
             writer.number(tag, value);
         }
     }
+}
+
+fn write_key(writer: &mut Writer, AddKey { holder, name, certificate }: &AddKey) {
+    match holder {
+        KeyHolder::User(user) => writer.text(tag::USER, user),
+        KeyHolder::Disk(disk) => writer.number(tag::DISK_ID, *disk),
+    }
+    writer.octets(tag::KEY_NAME, name);
+    writer.0.extend_from_slice(certificate);
+}
+
+fn write_trash(writer: &mut Writer, policy: &TrashPolicy) {
+    writer.number(tag::TRASH_TIME, policy.keep_ns);
+    writer.number(tag::BYTES_MAX, policy.bytes_max);
+    writer.flag(tag::TRASH_OFF, !policy.is_on);
 }
 
 fn write_changes(writer: &mut Writer, changes: &AttributeChanges) {

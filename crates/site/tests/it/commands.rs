@@ -5,7 +5,8 @@ use byname_catalog::id::{DiskId, InodeId, SessionId};
 use byname_catalog::{
     AddDisk, AddKey, Answer, AttributeChanges, Caller, Catalog, Checksums, Command, Commit, Create,
     DiskChanges, DiskState, EntryName, Failure, KeyHolder, Limits, Place, Policy, PolicyChanges,
-    Publish, Refusal, Rename, SetAcl, SetXattr, Setup, Subject, Submission, TimeChange, initialise,
+    Publish, Refusal, Rename, RestoreTrash, SetAcl, SetXattr, Setup, Subject, Submission,
+    TimeChange, TrashPolicy, initialise,
 };
 use byname_packet::{InterestBuilder, tlv};
 use byname_security::command::{Replay, ReplayError};
@@ -105,6 +106,9 @@ fn of_content() -> Vec<Command> {
             exclusive: true,
             policy: PolicyChanges::default(),
         }),
+        Command::RestoreTrash(RestoreTrash { item: InodeId(300), to: None }),
+        Command::RestoreTrash(RestoreTrash { item: InodeId(300), to: Some(place("b/c")) }),
+        Command::PurgeTrash { item: InodeId(300) },
         Command::Extend { content },
         Command::Commit(Commit {
             content,
@@ -174,6 +178,19 @@ fn of_operators() -> Vec<Command> {
         Command::SetDisk { disk: DiskId(2), changes: DiskChanges::default() },
         Command::RemoveDisk { disk: DiskId(2) },
         Command::SetPolicy { place: place("a"), policy },
+        Command::SetVersions { place: place("a"), wanted: 5 },
+        Command::SetTrash {
+            place: place("a"),
+            policy: TrashPolicy {
+                is_on: true,
+                keep_ns: 7 * 86_400_000_000_000,
+                bytes_max: 1 << 40,
+            },
+        },
+        Command::SetTrash {
+            place: place("a"),
+            policy: TrashPolicy { is_on: false, keep_ns: 1, bytes_max: u64::MAX },
+        },
         Command::SetPattern { pattern: "*.tmp".to_owned(), changes: None },
         Command::SetPattern { pattern: "*.root".to_owned(), changes: Some(changes()) },
         Command::SetLimits {

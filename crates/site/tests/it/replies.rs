@@ -3,6 +3,7 @@
 use byname_catalog::id::{DiskId, InodeId, LeaseEpoch, SessionId, TransactionNumber, Version};
 use byname_catalog::{
     Acls, Answer, Checksums, Content, Detail, Entry, Inode, Policy, Refusal, Resolution, Times,
+    Versions,
 };
 use byname_packet::{DataBuilder, NullSigner};
 use byname_site::{HeadFailure, Outcome, Reply, SiteAnswer};
@@ -21,6 +22,7 @@ fn inode(detail: Detail) -> Entry {
         policy: Policy { space: "main".to_owned(), replica_count: 3, receipt_count: 2 },
         detail,
         acls: Acls::default(),
+        versions: Versions::default(),
     };
     Entry { id: InodeId(300), inode }
 }

@@ -76,15 +76,21 @@ impl From<AccessError> for Failure {
 
 /// A refusal as the end of a command.
 fn refused(refusal: Refusal) -> Failure {
-    let code = match refusal {
-        Refusal::NotFound | Refusal::NoAttribute | Refusal::NoSuchDisk | Refusal::UnknownKey => {
-            Code::NotFound
-        }
+    Failure::new(code(refusal), refusal)
+}
+
+/// The exit code of a refusal.
+pub(crate) fn code(refusal: Refusal) -> Code {
+    match refusal {
+        Refusal::NotFound
+        | Refusal::NoAttribute
+        | Refusal::NoSuchDisk
+        | Refusal::UnknownKey
+        | Refusal::NotInTrash => Code::NotFound,
         Refusal::UnknownUser => Code::UnknownKey,
         Refusal::AccessDenied | Refusal::NotOwner | Refusal::NotOperator => Code::LocalDisk,
         _ => Code::Other,
-    };
-    Failure::new(code, refusal)
+    }
 }
 
 /// A refusal that concerns a name.

@@ -63,6 +63,7 @@ enum PolicyCommand {
   byname site policy set /lab/raw --replicas 3
   byname site policy set /lab/scratch --replicas 1 -R     all that is below it, too
   byname site policy set --pattern '*.raw' --space tape
+  byname site policy set /lab/raw --versions 5 -R        of each file the last 5 before the current
 
 What is made in a directory inherits its policy. A pattern counts more, the longest of several that
 fit; options of `byname put` count more than both. What is there moves when it is written again.")]
@@ -79,6 +80,9 @@ fit; options of `byname put` count more than both. What is there moves when it i
         recursive: bool,
         #[command(flatten)]
         policy: PolicyArgs,
+        /// Versions of each file that are kept when they are replaced. They count for quota.
+        #[arg(long, value_name = "COUNT", conflicts_with = "pattern")]
+        versions: Option<u8>,
         #[command(flatten)]
         site: SiteArgs,
     },
@@ -101,10 +105,10 @@ pub(super) fn run(args: &Args, paths: &Paths) -> Outcome {
             let (mut tree, names) = open_tree(site, names, paths)?;
             list(&mut tree, &names, *json)
         }
-        PolicyCommand::Set { names, pattern, recursive, policy, site } => {
+        PolicyCommand::Set { names, pattern, recursive, policy, versions, site } => {
             let changes = policy.changes();
-            if changes.is_empty() {
-                return Err(Failure::usage("what? --replicas, --receipts or --space"));
+            if changes.is_empty() && versions.is_none() {
+                return Err(Failure::usage("what? --replicas, --receipts, --space or --versions"));
             }
             if let Some(pattern) = pattern {
                 let (pattern, changes) = (pattern.clone(), Some(changes));
@@ -113,11 +117,11 @@ pub(super) fn run(args: &Args, paths: &Paths) -> Outcome {
             }
             let (mut tree, names) = open_tree(site, names, paths)?;
             names.iter().try_for_each(|name| match recursive {
-                false => set(&mut tree, name, &changes),
+                false => set(&mut tree, name, (&changes, *versions)),
                 true => {
                     let act = &mut |tree: &mut Tree, name: &Name, is_link| match is_link {
                         true => Ok(()),
-                        false => set(tree, name, &changes),
+                        false => set(tree, name, (&changes, *versions)),
                     };
                     each_below((&mut tree, name), false, act)
                 }
@@ -131,8 +135,15 @@ pub(super) fn run(args: &Args, paths: &Paths) -> Outcome {
 }
 
 /// Sets what is given; the rest stays as it is.
-fn set(tree: &mut Tree, name: &Name, changes: &PolicyChanges) -> Outcome {
-    Ok(tree.set_policy(name, changes)?)
+fn set(tree: &mut Tree, name: &Name, (changes, versions): (&PolicyChanges, Option<u8>)) -> Outcome {
+    if !changes.is_empty() {
+        tree.set_policy(name, changes)?;
+    }
+    if let Some(wanted) = versions {
+        let place = tree.place(name)?;
+        tree.run(name, Command::SetVersions { place, wanted })?;
+    }
+    Ok(())
 }
 
 fn list(tree: &mut Tree, names: &[Name], json: bool) -> Outcome {

@@ -14,7 +14,8 @@ use byname_profile::Paths;
 
 A directory is out of sight at once, with all that is in it. Its quota is free when the head has
 taken it apart, some seconds later where there are many files. Whoever reads a removed file at that
-moment has ten minutes to finish.")]
+moment has ten minutes to finish. Where the site has a trash, what is removed goes there and counts
+for quota: `byname site trash ls`, `restore`, `purge`.")]
 pub(crate) struct Args {
     /// Names or links.
     #[arg(value_name = "NAME", required = true)]
