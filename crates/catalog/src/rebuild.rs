@@ -11,11 +11,13 @@
 
 mod adopt;
 mod changes;
+mod known;
 
 pub(crate) use adopt::{LOST_AND_FOUND, lost_and_found};
 
 pub use adopt::{Adoption, FoundContent, FoundFile, adopt};
 pub use changes::{MalformedChange, RowChange, Staging};
+pub use known::KnownRow;
 
 use crate::catalog::{CatalogError, raise_bindings};
 use crate::check::derive;

@@ -6,6 +6,7 @@
 //! for the catalog. [`Head`] opens a site's directory and puts all of it together.
 
 mod audit;
+pub mod backup;
 mod commands;
 mod contents;
 mod copies;

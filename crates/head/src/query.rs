@@ -8,6 +8,7 @@
 //! Rows come in the order of their keys, as many as fit a packet; a last line `{"more":"<after>"}`
 //! says how to ask for the rest. Subjects about a path (`place`) are followed by its name as a URI.
 
+mod backup;
 mod fsck;
 mod limits;
 mod lines;
@@ -81,6 +82,8 @@ pub(crate) fn answer(
         "disk-of-key" => disk_of_key(&reader, after),
         "users" => users(&reader, after),
         "log" => log(&reader, after),
+        "backup-rows" => backup::rows(&reader, engine, after),
+        "backup-log" => backup::log(&reader, after),
         "quotas" => limits::quotas(&reader, after, unix_ns),
         "trash" => trash::items(&reader, site, after),
         "trash-of" => trash::of_tree(&reader, &place::of(site, after)?),
@@ -269,7 +272,7 @@ fn disk_line(id: DiskId, disk: &Disk, usage: DiskUsage, observation: Option<Obse
     })
 }
 
-fn state_name(state: DiskState) -> &'static str {
+pub(crate) fn state_name(state: DiskState) -> &'static str {
     match state {
         DiskState::ReadWrite => "rw",
         DiskState::ReadOnly => "ro",

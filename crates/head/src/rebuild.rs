@@ -25,7 +25,8 @@ use byname_security::cert::Certificate;
 use byname_security::trust::{TrustPolicy, Validator};
 use byname_site::{CopyState, DiskName, KeptRecord, Listed, SiteName};
 
-use crate::engine::ENGINE_FILE;
+use crate::backup::{Backup, BackupError, Until};
+use crate::engine::{AddressError, ENGINE_FILE, EngineAddress};
 use crate::head::{Head, HeadError, make_directory};
 
 use contents::{Contents, ListError, NEWER_MAX};
@@ -112,6 +113,12 @@ pub enum RebuildError {
         /// So many it may.
         max: usize,
     },
+    /// The address of the engine.
+    #[error(transparent)]
+    Address(#[from] AddressError),
+    /// A backup.
+    #[error(transparent)]
+    Backup(#[from] BackupError),
     /// The rows are of another site.
     #[error("the rows are those of another site")]
     OtherSite,
@@ -161,6 +168,39 @@ impl Rebuild<'_> {
     /// # Errors
     /// [`RebuildError`].
     pub fn prepare(&self, disks: &mut [Box<dyn DiskSource>]) -> Result<Rebuilt, RebuildError> {
+        let (rows, states, mut report) = self.begin(disks)?;
+        self.stage(disks, &states, &rows, &mut report)?;
+        self.complete(rows, disks, (report, true))
+    }
+
+    /// The same with the rows of a backup. Newer contents of the disks become part of it if all of
+    /// the backup is wanted; what is newer than a time that was asked for stays where it is.
+    ///
+    /// Without disks nobody knows which numbers they have seen: what comes out is to be looked at,
+    /// and not to be served beside them.
+    ///
+    /// # Errors
+    /// [`RebuildError`].
+    pub fn restore(
+        &self,
+        (backup, until): (&Backup, Until),
+        disks: &mut [Box<dyn DiskSource>],
+    ) -> Result<Rebuilt, RebuildError> {
+        let (rows, _, mut report) = self.begin(disks)?;
+        let staged = backup.stage(&rows, until)?;
+        self.refuse_other(&rows)?;
+        report.through = staged.through;
+        report.restored = Some(staged);
+        // A copy of the catalog is not what is wanted of them.
+        report.disks.iter_mut().for_each(|disk| disk.problem = None);
+        self.complete(rows, disks, (report, until == Until::Latest))
+    }
+
+    /// Looks whether there is room for a catalog, and what the disks say.
+    fn begin(
+        &self,
+        disks: &mut [Box<dyn DiskSource>],
+    ) -> Result<(EmbeddedEngine, Vec<CopyState>, RebuildReport), RebuildError> {
         self.refuse_site()?;
         make_directory(self.directory)?;
         let mut report = RebuildReport::default();
@@ -170,16 +210,32 @@ impl Rebuild<'_> {
             report.disks.push(RebuiltDisk::new(disk.name(), &state));
             states.push(state);
         }
-        let rows_path = self.fresh(ROWS_FILE)?;
-        let rows = EmbeddedEngine::open(&rows_path)?;
-        self.stage(disks, &states, &rows, &mut report)?;
+        Ok((EmbeddedEngine::open(&self.fresh(ROWS_FILE)?)?, states, report))
+    }
+
+    /// Makes a catalog of rows and of what the disks have.
+    fn complete(
+        &self,
+        rows: EmbeddedEngine,
+        disks: &mut [Box<dyn DiskSource>],
+        (mut report, adopts): (RebuildReport, bool),
+    ) -> Result<Rebuilt, RebuildError> {
         let states = self.ask_again(disks, &rows)?;
-        let seen = self.take_contents(disks, &states, &rows, &mut report)?;
+        let seen = self.take_contents((disks, adopts), &states, &rows, &mut report)?;
         let new_path = self.fresh(NEW_FILE)?;
         self.build(&rows, &new_path, seen)?;
         drop(rows);
-        remove(&rows_path)?;
+        remove(&self.directory.join(ROWS_FILE))?;
         Ok(Rebuilt { report, new_path, directory: self.directory.to_owned() })
+    }
+
+    /// Rows of another site than this one are not taken.
+    fn refuse_other(&self, rows: &dyn Engine) -> Result<(), RebuildError> {
+        let name = Reader::new(rows, &Caller::Head)?.site()?;
+        match NameRef::from_value(&name).ok() == Some(self.site.view()) {
+            true => Ok(()),
+            false => Err(RebuildError::OtherSite),
+        }
     }
 
     /// A catalog that is there stays as it is.
@@ -244,10 +300,7 @@ impl Rebuild<'_> {
         let no_copy = || RebuildError::NoCopy { site: self.site.view().to_string() };
         let (index, walk) = best.ok_or_else(no_copy)?;
         walk.stage(&mut *disks[index], rows, (&mut self.validator(), self.now_s()))?;
-        let reader = Reader::new(rows, &Caller::Head)?;
-        if NameRef::from_value(&reader.site()?).ok() != Some(self.site.view()) {
-            return Err(RebuildError::OtherSite);
-        }
+        self.refuse_other(rows)?;
         report.through = walk.through();
         report.source = Some(disks[index].name().id);
         Ok(())
@@ -286,13 +339,13 @@ impl Rebuild<'_> {
     /// Looks at the contents of all disks; the highest numbers that were seen.
     fn take_contents(
         &self,
-        disks: &mut [Box<dyn DiskSource>],
+        (disks, adopts): (&mut [Box<dyn DiskSource>], bool),
         states: &[CopyState],
         rows: &dyn Engine,
         report: &mut RebuildReport,
     ) -> Result<Seen, RebuildError> {
         let known = report.through.0;
-        let mut contents = Contents::new(known, NEWER_MAX);
+        let mut contents = Contents::new(known, NEWER_MAX).adopting(adopts);
         let reader = Reader::new(rows, &Caller::Head)?;
         for (disk, of_disk) in disks.iter_mut().zip(&mut report.disks) {
             of_disk.contents =
@@ -314,6 +367,10 @@ impl Rebuild<'_> {
         let fresh = InodeId(number + 1);
         contents.adopt(disks, verifier, (rows, fresh), report)?;
         contents.find_lost(&Reader::new(rows, &Caller::Head)?, self.site, report)?;
+        if disks.is_empty() {
+            // Where nobody looked nothing is out of reach.
+            report.findings.clear();
+        }
         let epoch = LeaseEpoch(epochs.max().unwrap_or_default());
         Ok(Seen { number: fresh.0, epoch })
     }
@@ -361,6 +418,8 @@ impl Rebuilt {
         std::fs::rename(&new_path, directory.join(ENGINE_FILE)).map_err(failed(&new_path))?;
         let opened = std::fs::File::open(&directory).and_then(|it| it.sync_all());
         opened.map_err(failed(&directory))?;
+        // A database that the directory had the address of has no catalog.
+        EngineAddress::Embedded.note(&directory)?;
         Ok(report)
     }
 

@@ -1,6 +1,7 @@
 //! `byname site`: making a site, and what its operators do.
 
 pub(crate) mod account;
+mod backup;
 mod bench;
 pub(crate) mod defaults;
 mod disk;
@@ -15,6 +16,7 @@ mod quota;
 mod rebuild;
 mod replica;
 mod report;
+mod restore;
 pub(crate) mod session;
 mod space;
 mod top;
@@ -63,6 +65,10 @@ enum SiteCommand {
     Audit(report::AuditArgs),
     Fsck(fsck::Args),
     Bench(bench::Args),
+    Backup(backup::Args),
+    #[command(visible_alias = "import")]
+    Restore(restore::Args),
+    Export(backup::ExportArgs),
     Rebuild(rebuild::Args),
     MoveEngine(moving::Args),
 }
@@ -86,6 +92,9 @@ pub(crate) fn run(args: &Args, paths: &Paths) -> Outcome {
         SiteCommand::Audit(args) => report::audit(args, paths),
         SiteCommand::Fsck(args) => fsck::run(args, paths),
         SiteCommand::Bench(args) => bench::run(args, paths),
+        SiteCommand::Backup(args) => backup::run(args, paths),
+        SiteCommand::Export(args) => backup::export(args, paths),
+        SiteCommand::Restore(args) => restore::run(args, paths),
         SiteCommand::Rebuild(args) => rebuild::run(args, paths),
         SiteCommand::MoveEngine(args) => moving::run(args, paths),
     }

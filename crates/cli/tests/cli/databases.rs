@@ -88,3 +88,31 @@ fn a_catalog_is_moved_to_a_database_and_back_and_says_the_same() {
     site.head = Some(site.start_head());
     assert_eq!(says(&site), later);
 }
+
+#[test]
+fn a_backup_of_a_catalog_in_a_database_is_restored_in_either_engine() {
+    let cluster = Cluster::shared();
+    let (engine, other) = (engine(&cluster), engine(&cluster));
+    let mut site = Site::in_engine(&engine);
+    site.run(&["user", "add", "anna", "--group", "physics"]).ok();
+    site.home.run(&["mkdir", "/lab/a", "--connect", &site.socket]).ok();
+    let to = site.home.path().join("backup");
+    let to = to.to_str().unwrap();
+    site.run(&["backup", to]).ok();
+    let head: Daemon = site.head.take().unwrap();
+    drop(head);
+    let restore = |engine: &str, dir: &str| -> serde_json::Value {
+        let args = ["site", "restore", to, "--no-disks", "--dir", dir, "--engine", engine];
+        let made = site.home.run(&[&args[..], &["--yes", "--json"]].concat()).ok().stdout();
+        site.home.run(&["site", "fsck", "--dir", dir]).ok();
+        serde_json::from_str(made.lines().last().unwrap()).unwrap()
+    };
+    let (file, database) = (restore("embedded", "file"), restore(&other, "database"));
+    assert_eq!(file["digest"], database["digest"]);
+    assert_eq!((&file["inodes"], &database["inodes"]), (&2.into(), &2.into()));
+    // One that has a catalog already stays as it is, and what was made is where it was made.
+    let args = ["site", "restore", to, "--no-disks", "--dir", "third", "--engine", &engine];
+    site.home.run(&[&args[..], &["--yes"]].concat()).fails_with(7, "another catalog");
+    let moved = site.home.run(&["site", "move-engine", "/lab", "--dir", "database", "embedded"]);
+    assert!(moved.ok().stdout().contains("digest of both"));
+}

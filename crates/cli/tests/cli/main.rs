@@ -3,6 +3,7 @@
 
 mod acls;
 mod auditing;
+mod backups;
 #[path = "../../../traffic/examples/faults/relay.rs"]
 mod bad_network;
 mod balancing;
@@ -16,6 +17,7 @@ mod cluster;
 mod commanding;
 mod comparing;
 mod cuts;
+mod damages;
 mod databases;
 mod dead_holder;
 mod direct;

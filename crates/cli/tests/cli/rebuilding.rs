@@ -14,7 +14,7 @@ use crate::harness::{noise, wait_for, write};
 const ENGINE: &str = "site/catalog.redb";
 
 /// All rows of a catalog from which others follow, but for the numbers that a new one has anew.
-fn rows(path: &Path) -> BTreeMap<(Table, Vec<u8>), Vec<u8>> {
+pub(crate) fn rows(path: &Path) -> BTreeMap<(Table, Vec<u8>), Vec<u8>> {
     let engine = EmbeddedEngine::open(path).unwrap();
     let mut all: Vec<BaseRow> = Vec::new();
     loop {
@@ -43,10 +43,10 @@ fn rows(path: &Path) -> BTreeMap<(Table, Vec<u8>), Vec<u8>> {
 }
 
 /// A user's name, groups, and whether he is an operator.
-type UserFacts = (String, Vec<String>, bool);
+pub(crate) type UserFacts = (String, Vec<String>, bool);
 
 /// The top directory and its entries, and all users.
-fn top(path: &Path) -> (Vec<Inode>, Vec<UserFacts>) {
+pub(crate) fn top(path: &Path) -> (Vec<Inode>, Vec<UserFacts>) {
     let engine = EmbeddedEngine::open(path).unwrap();
     let reader = Reader::new(&engine, &Caller::Head).unwrap();
     let place = Place::path("").unwrap();
@@ -58,7 +58,7 @@ fn top(path: &Path) -> (Vec<Inode>, Vec<UserFacts>) {
     (inodes.collect(), users.into_iter().map(user).collect())
 }
 
-fn last_transaction(path: &Path) -> u64 {
+pub(crate) fn last_transaction(path: &Path) -> u64 {
     let engine = EmbeddedEngine::open(path).unwrap();
     Reader::new(&engine, &Caller::Head).unwrap().last_transaction().unwrap().0
 }
@@ -107,7 +107,7 @@ fn site(files: usize) -> (Site, PathBuf) {
 }
 
 impl Site {
-    fn stop_all(&mut self) {
+    pub(crate) fn stop_all(&mut self) {
         self.head.take().unwrap().interrupt();
         for disk in &mut self.disks {
             if let Some(mut disk) = disk.take() {
@@ -124,7 +124,7 @@ impl Site {
     }
 
     /// The head's state is lost; a copy of it for comparison.
-    fn lose_state(&self) -> PathBuf {
+    pub(crate) fn lose_state(&self) -> PathBuf {
         let old = self.home.path().join("old.redb");
         fs::copy(self.home.path().join(ENGINE), &old).unwrap();
         fs::remove_dir_all(self.home.path().join("site")).unwrap();

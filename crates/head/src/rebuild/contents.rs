@@ -44,6 +44,8 @@ pub(super) struct Contents {
     different: Vec<Finding>,
     disks: usize,
     highest: u64,
+    /// What is newer becomes part of the rows.
+    adopts: bool,
 }
 
 /// A content with the proof of what it is.
@@ -66,7 +68,13 @@ impl Contents {
             different: Vec::new(),
             disks: 0,
             highest: 0,
+            adopts: true,
         }
+    }
+
+    /// Whether what is newer becomes part of the rows, or is only named.
+    pub(super) fn adopting(self, adopts: bool) -> Self {
+        Self { adopts, ..self }
     }
 
     /// The highest number of a content.
@@ -154,8 +162,9 @@ impl Contents {
             });
             for (index, proved) in versions.into_iter().enumerate() {
                 let kind = match (index, proved.is_settled || proved.may_be_committed) {
-                    (0, true) => self.take(&proved.found, (engine, fresh))?,
                     (_, false) => FindingKind::NotCommitted,
+                    (_, true) if !self.adopts => FindingKind::Later,
+                    (0, true) => self.take(&proved.found, (engine, fresh))?,
                     (_, true) => FindingKind::Superseded,
                 };
                 let FoundContent { content, size, disks, .. } = proved.found;

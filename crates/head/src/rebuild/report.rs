@@ -1,5 +1,6 @@
 //! What was made again, and what could not be known.
 
+use crate::backup::Staged;
 use byname_catalog::can_be_seen;
 use byname_catalog::id::{ContentId, DiskId, TransactionNumber};
 use byname_site::{CopyState, DiskName};
@@ -21,6 +22,8 @@ pub enum FindingKind {
     Placed,
     /// It is newer than the rows, and now the newest version of its file.
     Rewritten,
+    /// It is newer than the time that was asked for, and stays where it is.
+    Later,
     /// It is newer than the rows, and it was not committed.
     NotCommitted,
     /// It is newer than the rows, and there is another one, or its file is gone.
@@ -40,6 +43,7 @@ impl FindingKind {
             Self::Misplaced => "lost+found",
             Self::Placed => "new-file",
             Self::Rewritten => "new-version",
+            Self::Later => "later",
             Self::NotCommitted => "not-committed",
             Self::Superseded => "superseded",
             Self::Unproved => "unproved",
@@ -48,7 +52,7 @@ impl FindingKind {
 
     /// True if people have to look at it: something is not there, or not as it was.
     pub fn is_loss(self) -> bool {
-        !matches!(self, Self::NotCommitted | Self::Superseded)
+        !matches!(self, Self::Later | Self::NotCommitted | Self::Superseded)
     }
 }
 
@@ -126,6 +130,8 @@ pub struct RebuildReport {
     pub source: Option<DiskId>,
     /// The last transaction that is known: what came after it is lost, but for contents.
     pub through: TransactionNumber,
+    /// The rows of the backup that were taken.
+    pub restored: Option<Staged>,
     /// Inodes of the catalog.
     pub inodes: u64,
     /// Those that are files.

@@ -15,6 +15,8 @@ use byname_io::{Clock, Connection};
 use byname_keychain::Keychain;
 use byname_packet::Name;
 use byname_profile::Paths;
+use byname_security::cert::Certificate;
+use byname_security::key::KeySigner;
 use byname_site::{CopyState, DiskName, KeptRecord, Listed, SiteName};
 use serde_json::{Value, json};
 use std::ops::Bound;
@@ -43,15 +45,8 @@ pub(super) struct Args {
     /// The site.
     #[arg(value_name = "SITE")]
     site: String,
-    /// Directories of its disks.
-    #[arg(value_name = "DIR", required_unless_present = "disks")]
-    dirs: Vec<PathBuf>,
-    /// A disk that is served, by the place and number in its name (repeatable).
-    #[arg(long = "disk", value_name = "PLACE/NUMBER", value_parser = disk_name)]
-    disks: Vec<DiskName>,
-    /// Forwarder to ask disks by.
-    #[arg(long, value_name = "URI")]
-    connect: Option<String>,
+    #[command(flatten)]
+    disks: DiskArgs,
     /// Where its catalog is kept. Default: a directory of the user's state.
     #[arg(long, value_name = "DIR")]
     dir: Option<PathBuf>,
@@ -63,24 +58,79 @@ pub(super) struct Args {
     json: bool,
 }
 
-pub(super) fn run(args: &Args, paths: &Paths) -> Outcome {
-    let site = SiteName::new(name(&args.site)?)
-        .ok_or_else(|| Failure::usage(format!("{} is no name of a site", args.site)))?;
-    let at = directory(Some(&args.site), args.dir.as_deref(), paths)?;
+/// Disks that are read.
+#[derive(Debug, clap::Args)]
+pub(super) struct DiskArgs {
+    /// Directories of its disks.
+    #[arg(value_name = "DIR")]
+    dirs: Vec<PathBuf>,
+    /// A disk that is served, by the place and number in its name (repeatable).
+    #[arg(long = "disk", value_name = "PLACE/NUMBER", value_parser = disk_name)]
+    disks: Vec<DiskName>,
+    /// Forwarder to ask disks by.
+    #[arg(long, value_name = "URI")]
+    connect: Option<String>,
+}
+
+impl DiskArgs {
+    /// True if none is given.
+    pub(super) fn is_none(&self) -> bool {
+        self.dirs.is_empty() && self.disks.is_empty()
+    }
+
+    /// All of them, ready to be read.
+    pub(super) fn open(
+        &self,
+        site: &SiteName,
+        (identity, paths): (&Identity, &Paths),
+    ) -> Outcome<Vec<Box<dyn DiskSource>>> {
+        let mut disks = open_all(&self.dirs, site)?;
+        for disk in &self.disks {
+            let connection = self.connection(paths)?;
+            let names = (site.clone(), disk.clone());
+            let remote = RemoteDisk::new(names, identity.signer.clone(), connection);
+            let remote = remote.map_err(|error| Failure::new(Code::NoRoute, chain(&error)))?;
+            take(&mut disks, Box::new(remote))?;
+        }
+        Ok(disks)
+    }
+
+    fn connection(&self, paths: &Paths) -> Outcome<Connection> {
+        let endpoints = match &self.connect {
+            Some(uri) => vec![endpoint(uri)?],
+            None => settings::profile(paths)?.forwarders(false)?,
+        };
+        let connected = forwarders::connect_first(&endpoints);
+        Ok(connected.map_err(forwarders::failure)?.0)
+    }
+}
+
+/// The site's key, and the certificate that is believed.
+pub(super) struct Identity {
+    pub(super) certificate: Certificate,
+    signer: Arc<KeySigner>,
+}
+
+/// The identity of a site whose key is here.
+pub(super) fn identity(site: &SiteName, paths: &Paths) -> Outcome<Identity> {
     let keychain = Keychain::open(&paths.keys)?;
     let identity = keychain.identity(site.view())?.ok_or_else(|| {
         let (shown, dir) = (output::name(site.view()), keychain.dir().display());
         Failure::new(Code::UnknownKey, format!("the key of {shown} is not in {dir}"))
             .hint("without the site's key nothing that its disks have can be proved")
     })?;
-    let mut disks = open_all(&args.dirs, &site)?;
-    let signer = Arc::new(identity.signer);
-    for disk in &args.disks {
-        let connection = connect(args, paths)?;
-        let remote = RemoteDisk::new((site.clone(), disk.clone()), signer.clone(), connection);
-        let remote = remote.map_err(|error| Failure::new(Code::NoRoute, chain(&error)))?;
-        take(&mut disks, Box::new(remote))?;
+    Ok(Identity { certificate: identity.certificate, signer: Arc::new(identity.signer) })
+}
+
+pub(super) fn run(args: &Args, paths: &Paths) -> Outcome {
+    let site = SiteName::new(name(&args.site)?)
+        .ok_or_else(|| Failure::usage(format!("{} is no name of a site", args.site)))?;
+    let at = directory(Some(&args.site), args.dir.as_deref(), paths)?;
+    if args.disks.is_none() {
+        return Err(Failure::usage("which disks? Give their directories, or --disk PLACE/NUMBER"));
     }
+    let identity = identity(&site, paths)?;
+    let mut disks = args.disks.open(&site, (&identity, paths))?;
     let unix_ns = Clock::new().unix_ns();
     let certificate = &identity.certificate;
     let rebuild = Rebuild { site: &site, certificate, directory: &at, unix_ns };
@@ -135,15 +185,6 @@ fn take(disks: &mut Vec<Box<dyn DiskSource>>, disk: Box<dyn DiskSource>) -> Outc
     Ok(())
 }
 
-fn connect(args: &Args, paths: &Paths) -> Outcome<Connection> {
-    let endpoints = match &args.connect {
-        Some(uri) => vec![endpoint(uri)?],
-        None => settings::profile(paths)?.forwarders(false)?,
-    };
-    let connected = forwarders::connect_first(&endpoints);
-    Ok(connected.map_err(forwarders::failure)?.0)
-}
-
 /// Reads the place and number of a disk.
 fn disk_name(text: &str) -> Result<DiskName, BadDiskName> {
     let (place, number) = text.rsplit_once('/').ok_or(BadDiskName)?;
@@ -172,6 +213,19 @@ fn show(report: &RebuildReport, site: &SiteName) {
     };
     let rows: Vec<Vec<String>> = report.disks.iter().map(row).collect();
     output::table(&["DISK", "CHANGES", "CONTENTS", ""], &rows);
+    show_findings(&report.findings);
+    let shown = output::name(site.view());
+    output::out_line(&format!(
+        "{shown}: {}, {}, all changes up to {}",
+        output::count(report.inodes, "inode"),
+        output::count(report.files, "file"),
+        report.through,
+    ));
+    output::out_line("what was changed after that is known only as far as findings say");
+}
+
+/// A row for each.
+pub(super) fn show_findings(findings: &[Finding]) {
     let row = |finding: &Finding| {
         let disks: Vec<String> = finding.disks.iter().map(|disk| disk.0.to_string()).collect();
         let ContentId { inode, version } = finding.content;
@@ -184,18 +238,10 @@ fn show(report: &RebuildReport, site: &SiteName) {
             name.map_or(content, |name| output::name(name.view())),
         ]
     };
-    let rows: Vec<Vec<String>> = report.findings.iter().map(row).collect();
+    let rows: Vec<Vec<String>> = findings.iter().map(row).collect();
     if !rows.is_empty() {
         output::table(&["FINDING", "DISKS", "SIZE", "NAME"], &rows);
     }
-    let shown = output::name(site.view());
-    output::out_line(&format!(
-        "{shown}: {}, {}, all changes up to {}",
-        output::count(report.inodes, "inode"),
-        output::count(report.files, "file"),
-        report.through,
-    ));
-    output::out_line("what was changed after that is known only as far as findings say");
 }
 
 fn disk_line(disk: &RebuiltDisk) -> Value {
@@ -209,7 +255,7 @@ fn disk_line(disk: &RebuiltDisk) -> Value {
     })
 }
 
-fn finding_line(finding: &Finding) -> Value {
+pub(super) fn finding_line(finding: &Finding) -> Value {
     json!({
         "finding": finding.kind.name(),
         "inode": finding.content.inode.0,
@@ -300,6 +346,8 @@ impl From<RebuildError> for Failure {
             RebuildError::Head(HeadError::SiteExists { .. }) => Self::new(Code::LocalDisk, text)
                 .hint("nothing was changed; a catalog that is to be replaced is moved away first"),
             RebuildError::Head(error) => error.into(),
+            RebuildError::Backup(error) => error.into(),
+            RebuildError::Address(error) => error.into(),
             RebuildError::NoCopy { .. } => Self::new(Code::NotFound, text)
                 .hint("give all disks of the site: a copy of the catalog is on up to 8 of them"),
             RebuildError::Source { .. }
