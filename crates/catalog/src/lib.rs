@@ -46,8 +46,8 @@ pub use name::{EntryName, LABEL_BYTES_MAX, NAME_BYTES_MAX, PATH_NAMES_MAX, Place
 pub use ops::{ATTEMPT_NS, KEPT_NS, SESSION_IDLE_NS, SESSION_NS, SLOT_COUNT};
 pub use query::{NamedEntry, PAGE_ROWS_MAX, Quota, Reader, Resolved, TrashPage, TrashWalk};
 pub use rebuild::{
-    Adoption, BaseRow, FoundContent, FoundFile, KnownRow, MalformedChange, RowChange, Seen, Staging,
-    adopt, can_be_seen, export, rebuild,
+    Adoption, BaseRow, FoundContent, FoundFile, KnownRow, MalformedChange, RowChange, Seen,
+    Staging, adopt, can_be_seen, export, rebuild,
 };
 pub use record::{
     ACL_NAMES_MAX, Acl, AclEntry, AclWho, Acls, Attempt, Checksums, Content, DISK_LOAD_MAX, Detail,

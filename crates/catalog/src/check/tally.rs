@@ -9,7 +9,7 @@ use crate::id::{ContentId, DiskId, InodeId, SessionId};
 use crate::quota::{Account, counts_spaces};
 use crate::record::{
     Attempt, Content, Dentry, Detail, DiskUsage, Expiry, Inode, KeptVersion, Kind, Replica, SPACES,
-    Session, Subject, TrashItem, TrashUsage, Usage, disk_key, inode_key, user_session_key,
+    Session, TrashItem, TrashUsage, Usage, disk_key, inode_key, user_session_key,
 };
 
 /// An inode, as far as names are concerned.

@@ -59,7 +59,7 @@ impl Execution<'_> {
             let (account, before) = (Account::of(inode), charged(inode));
             let version = Version(self.issue()?);
             self.replace_content(id, inode, Content::empty(version))?;
-            settle(&mut self.view, (&account, before), (&account, charged(inode)))?;
+            settle(&mut self.view, &[(&account, before)], &[(&account, charged(inode))])?;
         }
         if !self.caller.is_operator {
             clear_set_ids(inode);

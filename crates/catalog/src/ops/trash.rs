@@ -148,7 +148,7 @@ impl Execution<'_> {
             let old = Account::of(&inode);
             inode.tree = tree;
             let moved = Usage { bytes: inode.charged_bytes(), ..ONE_INODE };
-            settle(&mut self.view, (&old, moved), (&Account::of(&inode), moved))?;
+            settle(&mut self.view, &[(&old, moved)], &[(&Account::of(&inode), moved)])?;
         }
         if is_directory {
             inode.detail = Detail::Directory { parent: at.id };

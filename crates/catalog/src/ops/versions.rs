@@ -32,7 +32,7 @@ impl Execution<'_> {
         let (account, before) = (Account::of(&inode), charged(&inode));
         inode.versions.wanted = wanted;
         self.keep_last(id, &mut inode)?;
-        settle(&mut self.view, (&account, before), (&account, charged(&inode)))?;
+        settle(&mut self.view, &[(&account, before)], &[(&account, charged(&inode))])?;
         self.touch(&mut inode);
         self.set_inode(id, &inode);
         Ok(Answer::Entry(Entry { id, inode }))

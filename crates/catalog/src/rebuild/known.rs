@@ -6,7 +6,7 @@ use crate::engine::{EngineError, Table};
 use crate::id::{ContentId, DiskId, InodeId, LeaseEpoch, TransactionNumber, Version};
 use crate::record::{
     COUNTERS_KEY, Content, Counters, Dentry, Disk, Inode, KeptVersion, Key, Kind, LEASE_KEY, Lease,
-    Limits, PolicyChanges, SITE_KEY, Site, Subject, User,
+    Limited, Limits, PolicyChanges, SITE_KEY, Site, Subject, User,
 };
 use crate::view::decoded;
 
@@ -77,7 +77,7 @@ impl BaseRow {
             }
             Table::Limit => {
                 let subject = Subject::of_key(key).ok_or_else(|| malformed(Malformed))?;
-                KnownRow::Limit(subject, decoded(value)?)
+                KnownRow::Limit(subject, decoded::<Limited>(value)?.limits)
             }
             Table::User => KnownRow::User(text()?, decoded(value)?),
             Table::Disk => KnownRow::Disk(DiskId(number()?), decoded(value)?),

@@ -78,7 +78,7 @@ fn quota_is_reserved_for_both_and_moves_with_the_file() {
     site.put("anna", "f", 100);
     let limit = |bytes| Command::SetLimits {
         subject: Subject::User("anna".into()),
-        limits: Limits { inodes: u64::MAX, bytes },
+        limits: Limits { inodes: u64::MAX, bytes, ..Limits::NONE },
     };
     site.run("op", limit(150)).unwrap();
     assert_eq!(site.create("anna", "f", 60), Err(Refusal::UserQuota), "both would count");

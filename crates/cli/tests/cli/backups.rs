@@ -48,7 +48,7 @@ impl Site {
         (0..self.disks.len()).flat_map(|disk| self.contents(disk)).collect()
     }
 
-    fn op(&self, args: &[&str]) {
+    fn done(&self, args: &[&str]) {
         self.home.run(&[args, &["--connect", &self.socket]].concat()).ok();
     }
 }
@@ -87,14 +87,14 @@ fn filled() -> (Site, Files) {
     let site = site();
     let mut wanted = Files::new();
     let mut writer = site.writer();
-    site.op(&["mkdir", "/lab/d"]);
+    site.done(&["mkdir", "/lab/d"]);
     for index in 0..40 {
         let (path, octets) = (format!("d/f{index}"), noise(3000 * (index % 5), index as u64));
         site.put_by(&mut writer, &path, &octets).unwrap();
         wanted.insert(path, octets);
     }
-    site.op(&["ln", "/lab/d/f1", "/lab/hard"]);
-    site.op(&["xattr", "set", "/lab/d/f2", "user.who", "anna"]);
+    site.done(&["ln", "/lab/d/f1", "/lab/hard"]);
+    site.done(&["xattr", "set", "/lab/d/f2", "user.who", "anna"]);
     site.run(&["user", "add", "anna", "--group", "physics"]).ok();
     (site, wanted)
 }
@@ -133,9 +133,9 @@ fn go_on(site: &Site, wanted: &mut Files) {
     let mut writer = site.writer();
     site.put_by(&mut writer, "d/f3", b"written anew").unwrap();
     site.put_by(&mut writer, "d/young", b"a new file").unwrap();
-    site.op(&["rm", "/lab/d/f4"]);
-    site.op(&["mv", "/lab/d/f5", "/lab/moved"]);
-    site.op(&["mkdir", "/lab/later"]);
+    site.done(&["rm", "/lab/d/f4"]);
+    site.done(&["mv", "/lab/d/f5", "/lab/moved"]);
+    site.done(&["mkdir", "/lab/later"]);
     site.put_by(&mut writer, "later/lost", b"in a directory that is not known").unwrap();
     wanted.insert("d/f3".to_owned(), b"written anew".to_vec());
     wanted.insert("d/young".to_owned(), b"a new file".to_vec());
@@ -222,7 +222,7 @@ impl History {
         site.backup(&[&to]);
         site.put_by(&mut writer, "second", &noise(9000, 2)).unwrap();
         let second = site.transaction();
-        site.op(&["rm", "/lab/first"]);
+        site.done(&["rm", "/lab/first"]);
         let removed = site.removal_after(second);
         site.backup(&[&to]);
         let full = site.backup(&["--full", &to]);

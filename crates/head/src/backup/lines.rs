@@ -12,8 +12,8 @@ use std::path::Path;
 use byname_catalog::engine::{Engine, Table};
 use byname_catalog::id::{ContentId, DiskId};
 use byname_catalog::{
-    BaseRow, Content, Detail, Inode, KeyHolder, Kind, KnownRow, PolicyChanges, RowChange, Staging,
-    Subject,
+    BaseRow, Content, Detail, Inode, KeyHolder, Kind, KnownRow, Limits, PolicyChanges, RowChange,
+    Staging, Subject,
 };
 use byname_packet::{Name, NameRef};
 use byname_security::base64;
@@ -168,20 +168,7 @@ fn said(row: KnownRow) -> Value {
             object["inode"] = of.inode.0.into();
             object
         }
-        KnownRow::Limit(subject, limits) => {
-            let (of, name) = match subject {
-                Subject::User(name) => ("user", name),
-                Subject::Group(name) => ("group", name),
-                Subject::Tree(inode) => ("tree", inode.0.to_string()),
-            };
-            json!({
-                "kind": "quota",
-                "of": of,
-                "name": name,
-                "entries_max": limited(limits.inodes),
-                "bytes_max": limited(limits.bytes),
-            })
-        }
+        KnownRow::Limit(subject, limits) => limits_said(subject, &limits),
         KnownRow::User(name, user) => json!({
             "kind": "user",
             "name": name,
@@ -190,6 +177,26 @@ fn said(row: KnownRow) -> Value {
         }),
         other => site_said(other),
     }
+}
+
+/// The same of limits.
+fn limits_said(subject: Subject, limits: &Limits) -> Value {
+    let (of, name) = match subject {
+        Subject::User(name) => ("user", name),
+        Subject::Group(name) => ("group", name),
+        Subject::Tree(inode) => ("tree", inode.0.to_string()),
+        Subject::Space(name) => ("space", name),
+    };
+    json!({
+        "kind": "quota",
+        "of": of,
+        "name": name,
+        "entries_max": limited(limits.inodes),
+        "bytes_max": limited(limits.bytes),
+        "entries_soft": limited(limits.soft_inodes),
+        "bytes_soft": limited(limits.soft_bytes),
+        "grace_s": limits.grace_ns / 1_000_000_000,
+    })
 }
 
 /// The same of disks, keys, and what disks have to do.

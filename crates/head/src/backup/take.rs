@@ -207,16 +207,16 @@ fn stage(
     progress: &mut Progress<'_>,
 ) -> Result<Staged, BackupError> {
     let mut staging = Staging::new(engine);
-    let (mut place, mut from, mut at) = (String::new(), None, None);
+    let (mut place, mut from) = (String::new(), None);
     // Octets of a row of which more are to come, and its digest.
     let (mut pending, mut digest) = (Vec::new(), None::<String>);
     let (mut count, mut restarts) = (0, 0);
-    loop {
+    let at = loop {
         let lines = source.ask("backup-rows", &place)?;
         let line = lines.first().ok_or(BackupError::OtherAnswer)?;
         let [until, until_ns] = fields(line, ["transaction", "at_ns"])?;
-        at = Some((until, until_ns));
-        from = from.or(at);
+        let at = (until, until_ns);
+        from.get_or_insert(at);
         let row = line["row"].as_str().map(str::to_owned);
         if !pending.is_empty() && row != digest {
             // The row changed: it is asked for from its beginning.
@@ -235,13 +235,13 @@ fn stage(
         match line["next"].as_str() {
             Some(next) if next != place => place = next.to_owned(),
             Some(_) => return Err(BackupError::OtherAnswer),
-            None => break,
+            None => break at,
         }
-    }
+    };
     if !pending.is_empty() {
         return Err(BackupError::OtherAnswer);
     }
-    let (Some(from), Some(at)) = (from, at) else { return Err(BackupError::OtherAnswer) };
+    let from = from.unwrap_or(at);
     let mut last = from;
     if from.0 < at.0 {
         each_change(source, (from.0, at.0), &mut |event| {

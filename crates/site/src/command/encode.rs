@@ -1,8 +1,8 @@
 //! Elements of commands, in the order in which they stand.
 
 use byname_catalog::{
-    AddDisk, AddKey, AttributeChanges, Command, Commit, Create, DiskChanges, KeyHolder, Publish,
-    Rename, RestoreTrash, SetAcl, SetXattr, Subject, TimeChange, TrashPolicy,
+    AddDisk, AddKey, AttributeChanges, Command, Commit, Create, DiskChanges, KeyHolder, Limits,
+    Publish, Rename, RestoreTrash, SetAcl, SetXattr, Subject, TimeChange, TrashPolicy,
 };
 
 use crate::codec::Writer;

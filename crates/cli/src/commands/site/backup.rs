@@ -8,7 +8,7 @@ use crate::output;
 use byname_catalog::engine::EmbeddedEngine;
 use byname_catalog::id::TransactionNumber;
 use byname_head::backup::{
-    Backup, BackupError, BackupSource, Staged, Taken, Until, take, take_into,
+    Backup, BackupError, BackupSource, Staged, Taken, Until, export_lines, take, take_into,
 };
 use byname_head::rebuild::{Rebuild, RebuildReport};
 use byname_io::Clock;
