@@ -234,11 +234,8 @@ fn trees_have_policies_of_their_own_and_keep_their_trash() {
     assert_eq!(site.run("anna", remove("t")), in_use);
     // Full, the tree goes to its own trash, and comes back as a tree.
     site.put("anna", "t/f", 5);
-    site.run(
-        "op",
-        Command::SetLimits { subject: Subject::Tree(tree), limits: Limits::NONE },
-    )
-    .unwrap();
+    site.run("op", Command::SetLimits { subject: Subject::Tree(tree), limits: Limits::NONE })
+        .unwrap();
     site.run("anna", remove("t")).unwrap();
     site.run("anna", restore(tree, Some("u"))).unwrap();
     assert_eq!(site.entry("u").unwrap().inode.tree, tree);
@@ -260,11 +257,7 @@ fn purging_frees_quota_and_lets_the_disks_go() {
     let mut site = in_memory();
     let content = site.put("anna", "big", 1000);
     let limits = Limits { inodes: u64::MAX, bytes: usage(&site).bytes, ..Limits::NONE };
-    site.run(
-        "op",
-        Command::SetLimits { subject: Subject::User("anna".into()), limits },
-    )
-    .unwrap();
+    site.run("op", Command::SetLimits { subject: Subject::User("anna".into()), limits }).unwrap();
     site.run("anna", unlink("big")).unwrap();
     assert_eq!(site.create("anna", "more", 1), Err(Refusal::UserQuota));
     let disk = site.disks[0];

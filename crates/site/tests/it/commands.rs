@@ -20,7 +20,7 @@ pub(crate) fn place(path: &str) -> Place {
 
 /// One of each kind, with what may be there and what may be absent.
 pub(crate) fn all() -> Vec<Command> {
-    [of_namespace(), of_attributes(), of_content(), of_operators()].concat()
+    [of_namespace(), of_attributes(), of_content(), of_operators(), of_policies()].concat()
 }
 
 fn user() -> String {
@@ -140,7 +140,6 @@ fn changes() -> PolicyChanges {
 const DATA: &[u8] = &[6, 5, 7, 3, 8, 1, b'k'];
 
 fn of_operators() -> Vec<Command> {
-    let policy = Policy { space: "main".to_owned(), replica_count: 3, receipt_count: 2 };
     vec![
         Command::Expire { limit: 10 },
         Command::Collect { limit: 10 },
@@ -177,6 +176,12 @@ fn of_operators() -> Vec<Command> {
         },
         Command::SetDisk { disk: DiskId(2), changes: DiskChanges::default() },
         Command::RemoveDisk { disk: DiskId(2) },
+    ]
+}
+
+fn of_policies() -> Vec<Command> {
+    let policy = Policy { space: "main".to_owned(), replica_count: 3, receipt_count: 2 };
+    vec![
         Command::SetPolicy { place: place("a"), policy },
         Command::SetVersions { place: place("a"), wanted: 5 },
         Command::SetTrash {
