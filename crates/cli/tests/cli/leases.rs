@@ -31,7 +31,9 @@ fn one_writer_has_a_file_and_the_others_know_at_once() {
     run(&site, &["put", path, "/lab/a", "--lease"]).fails_with(1, "byname site lease ls /lab/a");
 
     // Its owner ends it: the first one loses, and says so.
-    run(&site, &["site", "lease", "end", "/lab/a"]).ok();
+    let end = ["site", "lease", "end", "/lab/a", "--yes"];
+    run(&site, &end[..4]).fails_with(2, "/lab/a: the lease of op was not ended");
+    run(&site, &end).ok();
     assert_eq!(listed(), "");
     signal(site.disks[0].as_ref().unwrap().pid(), "CONT");
     let lost = crate::harness::Finished::of(held.wait_with_output().unwrap());

@@ -89,7 +89,9 @@ fn a_site_is_made_served_read_and_administered_by_name() {
     site.read(&anna, &add).fails_with(7, "operator");
     let log = site.run(&["log"]).ok().stdout();
     assert!(log.contains("\"command\":\"add-key\""), "{log}");
-    site.run(&["user", "revoke", file]).ok();
+    site.run(&["user", "revoke", file]).fails_with(2, "was not taken from its user");
+    site.read(&anna, &list).ok();
+    site.run(&["user", "revoke", file, "--yes"]).ok();
     site.read(&anna, &list).fails_with(6, "does not know the key");
 
     // One head at a time; without one nobody answers.

@@ -2,9 +2,11 @@
 
 use super::account::SiteArgs;
 use crate::commands::writing::open_tree;
-use crate::exit::Outcome;
+use crate::exit::{Failure, Outcome};
 use crate::output;
+use byname_access::Tree;
 use byname_catalog::Command;
+use byname_packet::Name;
 use byname_profile::Paths;
 use serde_json::{Value, json};
 
@@ -31,8 +33,9 @@ enum LeaseCommand {
         json: bool,
     },
     /// End the leases of files, should who has them be gone: the file's owner and operators may.
+    /// Without --yes this says who has them.
     #[command(after_help = "Examples:
-  byname site lease end /lab/run7/a.root
+  byname site lease end /lab/run7/a.root --yes
 
 What was being written under a lease that is ended here is refused. Leases end by themselves ten
 minutes after their holder has gone.")]
@@ -40,6 +43,9 @@ minutes after their holder has gone.")]
         /// Names or links of files.
         #[arg(value_name = "NAME", required = true)]
         names: Vec<String>,
+        /// Do it.
+        #[arg(long, short)]
+        yes: bool,
         #[command(flatten)]
         site: SiteArgs,
     },
@@ -48,14 +54,27 @@ minutes after their holder has gone.")]
 pub(super) fn run(args: &Args, paths: &Paths) -> Outcome {
     match &args.command {
         LeaseCommand::Ls { names, site, json } => list(names, site, *json, paths),
-        LeaseCommand::End { names, site } => {
+        LeaseCommand::End { names, yes, site } => {
             let (mut tree, names) = open_tree(site, names, paths)?;
             names.iter().try_for_each(|name| {
+                if !yes {
+                    return not_ended(&mut tree, name);
+                }
                 let place = tree.place(name)?;
                 Ok(tree.run(name, Command::EndLease { place })?)
             })
         }
     }
+}
+
+/// Says who has a file, and that he still has it.
+fn not_ended(tree: &mut Tree, name: &Name) -> Outcome {
+    let shown = output::name(name.view());
+    let leases = tree.query("lease", name)?;
+    let Some(lease) = leases.first() else { return Ok(()) };
+    let user = output::one_line(lease["user"].as_str().unwrap_or_default());
+    let text = format!("{shown}: the lease of {user} was not ended");
+    Err(Failure::usage(text).hint("say --yes"))
 }
 
 fn list(names: &[String], site: &SiteArgs, is_json: bool, paths: &Paths) -> Outcome {

@@ -75,10 +75,13 @@ enum UserCommand {
         #[command(flatten)]
         site: SiteArgs,
     },
-    /// Take a key from its user: what it signs counts no more.
+    /// Take a key from its user: what it signs counts no more. Without --yes this says which.
     Revoke {
         /// Certificate of the key, as `site user key` printed it.
         key: PathBuf,
+        /// Do it.
+        #[arg(long, short)]
+        yes: bool,
         #[command(flatten)]
         site: SiteArgs,
     },
@@ -109,8 +112,14 @@ pub(super) fn run(args: &Args, paths: &Paths) -> Outcome {
         UserCommand::Group { name, groups, site } => {
             set(&mut site.session(paths)?, name, groups, None)
         }
-        UserCommand::Revoke { key, site } => {
-            let name = read_certificate(key)?.key_name().value().to_vec();
+        UserCommand::Revoke { key, yes, site } => {
+            let certificate = read_certificate(key)?;
+            let shown = output::name(certificate.key_name());
+            if !yes {
+                let text = format!("{shown}: the key was not taken from its user");
+                return Err(Failure::usage(text).hint("say --yes"));
+            }
+            let name = certificate.key_name().value().to_vec();
             Ok(site.session(paths)?.run(Command::RemoveKey { name }).map(drop)?)
         }
     }
