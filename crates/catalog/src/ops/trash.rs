@@ -198,7 +198,7 @@ impl Execution<'_> {
             // Where there is no policy, the tree itself is gone.
             let stays = policy.is_some_and(|policy| {
                 let is_old = item.removed_ns.saturating_add(policy.keep_ns) <= self.now_ns;
-                !is_old && !(policy.is_on && usage.bytes > policy.bytes_max)
+                !(is_old || policy.is_on && usage.bytes > policy.bytes_max)
             });
             if stays {
                 break;

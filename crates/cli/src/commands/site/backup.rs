@@ -17,7 +17,7 @@ use byname_packet::Name;
 use byname_profile::Paths;
 use byname_site::SiteName;
 use serde_json::{Value, json};
-use std::io::{BufWriter, Write};
+use std::io::{BufWriter, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -142,7 +142,12 @@ pub(super) fn export(args: &ExportArgs, paths: &Paths) -> Outcome {
             export_lines(&mut source, &directory, &mut out)?;
         }
     }
-    out.flush().map_err(|error| Failure::new(Code::LocalDisk, error.to_string()))
+    match out.flush() {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
+            Err(Failure::new(Code::LocalDisk, error.to_string()))
+        }
+        _ => Ok(()),
+    }
 }
 
 fn taken_line(taken: &Taken) -> Value {
@@ -244,6 +249,10 @@ impl From<BackupError> for Failure {
                 Ok(error) => (*error).into(),
                 Err(_) => Self::new(Code::Other, text),
             },
+            // Who read the lines has seen enough.
+            BackupError::File { source, .. } if source.kind() == ErrorKind::BrokenPipe => {
+                Self::new(Code::Other, "")
+            }
             BackupError::File { .. } => Self::new(Code::LocalDisk, text),
             BackupError::Empty { .. } | BackupError::OutOfRange { .. } => {
                 Self::new(Code::NotFound, text)
