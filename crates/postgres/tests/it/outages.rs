@@ -116,8 +116,14 @@ fn a_standby_that_lacks_the_last_transactions_is_noticed() {
     };
     commit(&one, b"1").unwrap();
     let (_, [_, at_standby]) = pair(&primary, &standby, &database);
-    while standby.psql(&at_standby, "SELECT count(*) FROM byname_row") != "1" {
-        std::thread::yield_now();
+    // The table itself comes a moment later there, too.
+    for (statement, answer) in [
+        ("SELECT to_regclass('byname_row') IS NOT NULL", "t"),
+        ("SELECT count(*) FROM byname_row", "1"),
+    ] {
+        while standby.psql(&at_standby, statement) != answer {
+            std::thread::yield_now();
+        }
     }
     // This one has seen what the standby has, and no more.
     let base = other.begin().unwrap();
