@@ -9,7 +9,9 @@
 //! A command that is not answered is sent again after a pause that doubles, with jitter, four times
 //! at most. A limited number is in flight: towards another machine one, for a certificate may have
 //! to be fetched before the answer, a later command could overtake, and NFD then refuses the
-//! earlier.
+//! earlier. Other processes may sign by the same key meanwhile: a forwarder takes no two commands of
+//! a key with one time, and says no more than that it refuses, so what another machine's forwarder
+//! refuses is signed anew, within the same number of attempts.
 //!
 //! spec: NFD management, "ControlCommand" and "RibMgmt".
 
@@ -214,8 +216,17 @@ impl Registrar {
         let Some(at) = self.position(data.name) else { return Ok(()) };
         // An answer that cannot be read is as good as none: the command is sent again.
         let Ok(response) = ControlResponse::decode(data.content) else { return Ok(()) };
-        let answered = self.in_flight.swap_remove(at);
+        let mut answered = self.in_flight.swap_remove(at);
         if response.status_code == status_code::OK {
+            return Ok(());
+        }
+        let may_be_taken = !self.options.is_local && answered.route.signer.is_some();
+        if may_be_taken
+            && response.status_code == status_code::UNAUTHORIZED
+            && answered.attempts < ATTEMPTS_MAX
+        {
+            answered.due_ns = 0;
+            self.retries.push(answered);
             return Ok(());
         }
         Err(RegisterError::Refused {

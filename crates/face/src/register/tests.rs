@@ -90,6 +90,10 @@ fn success_ends_it_and_other_data_does_not() {
 #[test]
 fn refusal_and_a_missing_management_are_told_apart() {
     let mut refused = registrar(RegisterOptions::remote());
+    for _ in 1..ATTEMPTS_MAX {
+        let wire = poll(&mut refused, 1).unwrap();
+        take(&mut refused, &answer(&wire, 403)).unwrap();
+    }
     let wire = poll(&mut refused, 1).unwrap();
     let error = take(&mut refused, &answer(&wire, 403)).unwrap_err();
     assert!(matches!(error, RegisterError::Refused { code: 403, is_local: false, .. }));
@@ -101,6 +105,20 @@ fn refusal_and_a_missing_management_are_told_apart() {
     let nack = LpHeader { nack: Some(150), ..LpHeader::default() };
     let error = bare.handle_packet(&nack, &wire).unwrap_err();
     assert!(matches!(error, RegisterError::NoManagement { reason: 150, .. }));
+}
+
+/// Of several files that a user began to write at once, one was refused now and then.
+#[test]
+fn a_command_whose_time_another_process_took_is_signed_anew() {
+    let mut registrar = registrar(RegisterOptions::remote());
+    let first = poll(&mut registrar, 1).unwrap();
+    take(&mut registrar, &answer(&first, 403)).unwrap();
+    assert!(!registrar.is_done());
+    let second = poll(&mut registrar, 1).unwrap();
+    let time_of = |wire: &[u8]| Interest::decode(wire).unwrap().signature_info.unwrap().time_ms;
+    assert!(time_of(&second) > time_of(&first));
+    take(&mut registrar, &answer(&second, 200)).unwrap();
+    assert!(registrar.is_done());
 }
 
 #[test]

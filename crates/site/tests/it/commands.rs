@@ -171,7 +171,15 @@ fn of_operators() -> Vec<Command> {
                 capacity_bytes: Some(1),
                 is_new_generation: true,
                 load: Some(3),
+                drain_bytes_per_s: None,
+            },
+        },
+        Command::SetDisk {
+            disk: DiskId(2),
+            changes: DiskChanges {
+                state: Some(DiskState::Drain),
                 drain_bytes_per_s: Some(20_000_000),
+                ..DiskChanges::default()
             },
         },
         Command::SetDisk { disk: DiskId(2), changes: DiskChanges::default() },
