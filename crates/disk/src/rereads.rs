@@ -17,6 +17,8 @@ const ORDERS_MAX: usize = 4;
 const ECHOES_MAX: usize = 8;
 /// Octets after which a page ends.
 const PAGE_BYTES: u64 = 64 << 20;
+/// Root that no content has.
+const CONTRADICTION: [u8; 32] = [0; 32];
 /// Octets read at once.
 const CHUNK_BYTES: usize = 256 << 10;
 
@@ -80,14 +82,16 @@ impl Rereads {
 }
 
 /// Reads contents below a directory until enough was read: what they are now. What cannot be read
-/// to its end is as long as what could be read.
+/// to its end is as long as what could be read. Where the record says another root than the octets
+/// have, one of them is not what the catalog has, and the answer is neither's.
 pub(crate) fn reread(objects: &Path, page: Vec<Listed>) -> Vec<Listed> {
     let mut read_bytes = 0;
     let mut found = Vec::new();
-    for Listed { content, .. } in page {
+    for Listed { content, root: recorded, .. } in page {
         let path = content_path(content.inode.0, content.version.0);
         let path = objects.join(String::from_utf8_lossy(&path).as_ref());
-        let (size, root) = hash(&path).unwrap_or_else(|hashed| hashed);
+        let (size, read) = hash(&path).unwrap_or_else(|hashed| hashed);
+        let root = if read == recorded { read } else { CONTRADICTION };
         found.push(Listed { content, size, root });
         read_bytes += size;
         if read_bytes >= PAGE_BYTES {
@@ -170,19 +174,21 @@ mod tests {
     #[test]
     fn what_is_read_is_what_is_there() {
         let directory = tempfile::tempdir().unwrap();
-        let listed = |inode| {
-            let content = ContentId { inode: InodeId(inode), version: Version(1) };
-            Listed { content, size: 0, root: [0; 32] }
-        };
         let octets = vec![5; CHUNK_BYTES + 1];
+        let root = |octets: &[u8]| *blake3::hash(octets).as_bytes();
+        let listed = |inode, root| {
+            let content = ContentId { inode: InodeId(inode), version: Version(1) };
+            Listed { content, size: 0, root }
+        };
         let path = content_path(2, 1);
         let path = directory.path().join(String::from_utf8(path.to_vec()).unwrap());
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(&path, &octets).unwrap();
-        let found = reread(directory.path(), vec![listed(2), listed(3)]);
-        let root = |octets: &[u8]| *blake3::hash(octets).as_bytes();
+        let page = vec![listed(2, root(&octets)), listed(3, root(b"")), listed(2, root(b"other"))];
+        let found = reread(directory.path(), page);
         let sizes_roots: Vec<Hashed> = found.iter().map(|it| (it.size, it.root)).collect();
-        let expected = [(octets.len() as u64, root(&octets)), (0, root(b""))];
+        let len = octets.len() as u64;
+        let expected = [(len, root(&octets)), (0, root(b"")), (len, CONTRADICTION)];
         assert_eq!(sizes_roots, expected, "one that is gone is empty");
     }
 }

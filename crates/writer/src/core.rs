@@ -64,11 +64,9 @@ pub struct Now {
 /// A packet to be sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Outgoing {
-    /// The packet: an Interest of the writer's own, or what a disk has asked for. What is a reply
-    /// may be lost where there is no room for it: the disk asks again.
+    /// The packet: an Interest of the writer's own, or what a disk has asked for. It may be lost
+    /// where there is no room for it: either is asked for again.
     pub wire: Vec<u8>,
-    /// It is a reply.
-    pub is_reply: bool,
     /// The token of the Interest that it replies to.
     pub pit_token: Option<Vec<u8>>,
     /// Reason, if it is a Nack.
@@ -302,7 +300,7 @@ impl WriterCore {
             return Some(reply);
         }
         let wire = self.asks.poll_send(now.now_ns, (self.random)())?;
-        Some(Outgoing { wire, is_reply: false, pit_token: None, nack: None })
+        Some(Outgoing { wire, pit_token: None, nack: None })
     }
 
     fn stamp(&mut self, now: Now) -> Stamp {

@@ -210,13 +210,13 @@ impl Writer {
         Ok(())
     }
 
-    /// Replies that there is no room for are lost: the disk asks again.
+    /// What there is no room for is lost: disks ask again, commands and orders are sent again.
     fn transmit(&mut self, outgoing: &Outgoing, now_ns: u64) -> Result<(), WriterError> {
-        let Outgoing { wire, is_reply, pit_token, nack } = outgoing;
+        let Outgoing { wire, pit_token, nack } = outgoing;
         let header =
             LpHeader { pit_token: pit_token.as_deref(), nack: *nack, ..LpHeader::default() };
         match self.face.send(&header, wire, now_ns) {
-            Err(FaceError::Full(_)) if *is_reply => Ok(()),
+            Err(FaceError::Full(_)) => Ok(()),
             sent => Ok(sent?),
         }
     }
@@ -240,7 +240,7 @@ impl Drop for Writer {
     fn drop(&mut self) {
         let now = self.now();
         let Some(wire) = self.core.end_session(now) else { return };
-        let ended = Outgoing { wire, is_reply: true, pit_token: None, nack: None };
+        let ended = Outgoing { wire, pit_token: None, nack: None };
         let _ = self.transmit(&ended, now.now_ns).map(|()| self.face.flush());
     }
 }

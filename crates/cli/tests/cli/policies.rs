@@ -62,7 +62,7 @@ fn replicas_follow_the_tree_the_pattern_and_the_command() {
     assert_eq!(site.run(&["policy", "ls", "--json"]).ok().stdout(), "");
 
     site.op(&["put", local, "/lab/f", "--space", "tape"]).fails_with(1, "not enough disks");
-    site.run(&["policy", "set", "/lab"]).fails_with(2, "--replicas, --receipts or --space");
+    site.run(&["policy", "set", "/lab"]).fails_with(2, "--receipts, --space or --versions");
     site.run(&["policy", "set", "/lab", "--replicas", "17"]).fails_with(2, "17");
     let contradicts = ["policy", "set", "/lab", "--replicas", "1", "--receipts", "2"];
     site.run(&contradicts).ok();
@@ -154,7 +154,10 @@ fn a_user_above_a_soft_limit_is_warned_then_refused_and_let_in_again() {
     assert!(hard.stderr().contains("byname rm"), "{}", hard.stderr());
     // Grace is over.
     site.run(&["quota", "set", "user:op", "--grace", "10ms"]).ok();
-    let over = site.op(&["put", "-p", local, "/lab/d"]).fails_with(1, "the grace time is over");
+    let small = site.home.work("w").join("small");
+    write(&small, b"fits below the hard limit");
+    let small = small.to_str().unwrap();
+    let over = site.op(&["put", "-p", small, "/lab/d"]).fails_with(1, "the grace time is over");
     assert!(over.stderr().contains("byname site quota ls"), "{}", over.stderr());
     assert_eq!(site.quota("user", "op")["grace_left_s"], 0);
     let free = site.op(&["df", "/lab", "--json"]).ok().stdout();

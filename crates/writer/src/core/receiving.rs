@@ -44,7 +44,7 @@ impl WriterCore {
             None => (interest.wire().to_vec(), Some(nack_reason::NONE)),
         };
         let pit_token = pit_token.map(<[u8]>::to_vec);
-        self.replies.push_back(Outgoing { wire, is_reply: true, pit_token, nack });
+        self.replies.push_back(Outgoing { wire, pit_token, nack });
     }
 
     fn handle_data(&mut self, data: &Data<'_>, now: Now) -> Result<(), WriterError> {
