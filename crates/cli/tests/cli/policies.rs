@@ -168,7 +168,7 @@ fn a_user_above_a_soft_limit_is_warned_then_refused_and_let_in_again() {
     site.op(&["rm", "/lab/a", "/lab/b"]).ok();
     assert_eq!(site.quota("user", "op")["grace_left_s"], Value::Null);
     site.op(&["put", local, "/lab/a"]).ok();
-    site.run(&["quota", "set", "user:op", "--grace", "soon"]).fails_with(2, "soon");
+    site.run(&["quota", "set", "user:op", "--grace", "soon"]).fails_with(2, "span of time");
     site.check();
 }
 

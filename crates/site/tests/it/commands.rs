@@ -214,7 +214,21 @@ fn of_policies() -> Vec<Command> {
         Command::SetLimits { subject: Subject::Tree(InodeId(7)), limits: Limits::NONE },
         Command::SetLimits {
             subject: Subject::Space("tape".to_owned()),
-            limits: Limits { soft_inodes: 0, soft_bytes: 3, grace_ns: 0, ..Limits::NONE },
+            limits: Limits { bytes: 1 << 44, ..Limits::NONE },
+        },
+        Command::SetLimits {
+            subject: Subject::User(user()),
+            limits: Limits {
+                inodes: 10,
+                bytes: 300,
+                soft_inodes: 8,
+                soft_bytes: 200,
+                grace_ns: 3_600_000_000_000,
+            },
+        },
+        Command::SetLimits {
+            subject: Subject::Space("tape".to_owned()),
+            limits: Limits { soft_bytes: 200, ..Limits::NONE },
         },
         Command::MakeTree { place: place("a") },
         Command::TrimLog { below: 5, limit: 6 },
