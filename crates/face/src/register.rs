@@ -9,9 +9,9 @@
 //! A command that is not answered is sent again after a pause that doubles, with jitter, four times
 //! at most. A limited number is in flight: towards another machine one, for a certificate may have
 //! to be fetched before the answer, a later command could overtake, and NFD then refuses the
-//! earlier. Other processes may sign by the same key meanwhile: a forwarder takes no two commands of
-//! a key with one time, and says no more than that it refuses, so what another machine's forwarder
-//! refuses is signed anew, within the same number of attempts.
+//! earlier. Other processes may sign by the same key meanwhile. A forwarder takes no two commands
+//! of a key with one time, and says no more than that it refuses. So what another machine's
+//! forwarder refuses is signed anew, within the same number of attempts.
 //!
 //! spec: NFD management, "ControlCommand" and "RibMgmt".
 
