@@ -51,12 +51,28 @@ unsteady() {
 
 # java_counts FILE: the totals that Maven prints last; nothing if it printed none.
 java_counts() {
-    awk '/Tests run: [0-9]+, Failures: [0-9]+, Errors: [0-9]+, Skipped: [0-9]+$/ {
+    awk '/Tests run: [0-9]+, Failures: [0-9]+, Errors: [0-9]+, Skipped: [0-9]+(, Flakes: .*)?$/ {
             gsub(/[^0-9]+/, " "); split($0, n, " ")
             text = sprintf("%d passed, %d failed, %d skipped",
                 n[1] - n[2] - n[3] - n[4], n[2] + n[3], n[4])
         }
         END { printf "%s", text }' "$1"
+}
+
+# java_unsteady FILE: how many tests passed only when Maven ran them again.
+java_unsteady() {
+    awk '/Tests run: .*, Flakes: [0-9]+$/ { count = $NF } END { print count + 0 }' "$1"
+}
+
+# java_failures FOLDER: what each class printed that has a failed test.
+java_failures() {
+    local report
+    for report in "$1"/*.txt; do
+        if grep -qE '(FAILURE|ERROR)!$' "$report" && [ -e "${report%.txt}-output.txt" ]; then
+            echo "---- $(basename "$report" .txt) printed ----"
+            tail -n 120 "${report%.txt}-output.txt"
+        fi
+    done
 }
 
 # telling NAME: of what a step printed, what says why it failed; everything if nothing is known to.
@@ -68,7 +84,9 @@ telling() {
             grep -aE '^test .* FAILED$|^error|^SKIPPED' "$log/$1" ;;
         campaign) grep -aE '^seed |^repeat it|panicked|^error' "$log/$1" ;;
         planted) awk '!/^ / { shown = !/ (found|passes)/ } shown' "$log/$1" ;;
-        hadoop) grep -aE '^\[ERROR\]|error:' "$log/$1" ;;
+        hadoop)
+            awk '/^---- .* printed ----$/ { shown = 1 } /^== / { shown = 0 } shown' "$log/$1"
+            grep -aE '^\[ERROR\]|error:' "$log/$1" ;;
         interop)
             awk '/^[^ ].* \.\.\. / { shown = !/ \.\.\. ok/ }
                 /^skipped because/ { shown = 1 } shown' "$log/$1" ;;

@@ -228,6 +228,18 @@ impl AccessError {
         }
     }
 
+    /// True if a forwarder, the head or disks cannot be reached, perhaps for a moment only.
+    pub(crate) fn is_outage(&self) -> bool {
+        match self {
+            Self::NoForwarder { .. } | Self::Face(_) => true,
+            Self::Write { source, .. } => matches!(
+                **source,
+                WriterError::Face(_) | WriterError::NoRoute | WriterError::SilentDisk { .. }
+            ),
+            _ => false,
+        }
+    }
+
     /// The errno for programs that know only numbers; README.md has the table.
     pub fn errno(&self) -> i32 {
         let number = match self {

@@ -247,7 +247,7 @@ impl HeadSession {
             let pause = if keys.is_some() { ATTEMPT } else { SILENCE };
             let reply = match ask(&mut self.exchange, &wire, (ATTEMPT.min(left), pause)) {
                 Err(error) if Instant::now() < deadline => {
-                    self.reconnect(error)?;
+                    self.reconnect(error, deadline)?;
                     continue;
                 }
                 reply => reply?,
@@ -268,14 +268,21 @@ impl HeadSession {
         }
     }
 
-    /// Connects anew after a failure; whoever has waited does not say so twice.
-    fn reconnect(&mut self, failure: FaceError) -> Result<(), AccessError> {
-        std::thread::sleep(PAUSE);
-        match self.account.connect() {
-            Ok(connection) => self.exchange = Exchange::new(connection)?,
-            Err(_) => return Err(failure.into()),
+    /// Connects anew after a failure: a forwarder that starts again is waited for, as for an
+    /// answer.
+    fn reconnect(&mut self, failure: FaceError, deadline: Instant) -> Result<(), AccessError> {
+        loop {
+            std::thread::sleep(PAUSE);
+            self.check_stop()?;
+            match self.account.connect() {
+                Ok(connection) => {
+                    self.exchange = Exchange::new(connection)?;
+                    return Ok(());
+                }
+                Err(_) if Instant::now() < deadline => {}
+                Err(_) => return Err(failure.into()),
+            }
         }
-        Ok(())
     }
 
     /// Looks at who vouches for an answer: the site, or whoever has the keys it was asked under.

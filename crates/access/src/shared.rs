@@ -5,13 +5,16 @@
 
 use std::fs::File;
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use byname_catalog::{Command, Create, Entry, PolicyChanges, Publish};
+use byname_catalog::id::ContentId;
+use byname_catalog::{Command, Create, PolicyChanges, Publish, Refusal};
 use byname_client::Stop;
 use byname_packet::Name;
-use byname_writer::{Next, Put, PutEvent, Source, Writer, WriterError};
+use byname_site::Ticket;
+use byname_writer::{Source, Writer};
 
 use crate::account::Account;
 use crate::error::AccessError;
@@ -26,6 +29,8 @@ const WRITERS_MAX: usize = 8;
 const WRITER_IDLE: Duration = Duration::from_secs(1);
 /// Age at which a writer is left for another, well before the head ends its session.
 const WRITER_AGE: Duration = Duration::from_secs(240);
+/// Pause before what could not be reached is tried again.
+const PAUSE: Duration = Duration::from_millis(200);
 /// How often who waits looks whether it shall stop.
 const STOP_CHECK: Duration = Duration::from_millis(200);
 
@@ -48,6 +53,8 @@ pub struct SharedSite {
     stop: Stop,
     trees: Pool<Tree>,
     writers: Pool<Connected>,
+    /// A connection was made: from now on outages are waited for.
+    was_reached: AtomicBool,
 }
 
 /// A writer, and when it was connected and used last.
@@ -61,7 +68,7 @@ impl SharedSite {
     /// Nothing is connected yet. What runs gives up when `stop` says so.
     pub fn new(account: Account, stop: Stop) -> Self {
         let (trees, writers) = (Pool::new(TREES_MAX), Pool::new(WRITERS_MAX));
-        Self { account, stop, trees, writers }
+        Self { account, stop, trees, writers, was_reached: AtomicBool::new(false) }
     }
 
     /// Who acts.
@@ -80,7 +87,7 @@ impl SharedSite {
         let mut taken = self.trees.take(&self.stop)?;
         let mut tree = match taken.take() {
             Some(tree) => tree,
-            None => Tree::open(self.account.clone())?.stopped_by(&self.stop),
+            None => self.reach(|| Tree::open(self.account.clone()))?.stopped_by(&self.stop),
         };
         let outcome = act(&mut tree);
         // A connection that failed is of no further use, and neither is a session whose command has
@@ -97,11 +104,11 @@ impl SharedSite {
     /// # Errors
     /// [`AccessError`]; `BaseChanged` if the version is not there that it shall take the place of.
     pub fn put(&self, name: &Name, file: File, options: &PutOptions) -> Result<u64, AccessError> {
-        let failed = |source| AccessError::write(name, source);
         let is_stopped = || self.stop.is_requested();
         let place = place(&self.account.site, name.view())?;
         let source = Source::of_file(Path::new("the local file"), file, &is_stopped);
-        let source = Arc::new(source.map_err(failed)?.made_now(options.mode));
+        let source = source.map_err(|source| AccessError::write(name, source))?;
+        let source = Arc::new(source.made_now(options.mode));
         let create = Create {
             place,
             mode: options.mode,
@@ -110,23 +117,81 @@ impl SharedSite {
             exclusive: options.is_exclusive,
             policy: options.policy.clone(),
         };
+        let mut failed_at: Option<Instant> = None;
+        loop {
+            let ticket = self.with(|tree| match options.base {
+                None => tree.begin(name, create.clone()),
+                Some(base) => tree.begin_after(name, create.clone(), base),
+            })?;
+            let content = ticket.terms().content;
+            let Err(error) = self.put_under(name, ticket, Arc::clone(&source)) else {
+                return Ok(content.version.0);
+            };
+            let outage = failed_at.get_or_insert_with(Instant::now).elapsed();
+            if !error.is_outage() || outage >= self.account.patience {
+                return Err(error);
+            }
+            if self.has_come_through(name, content)? {
+                return Ok(content.version.0);
+            }
+        }
+    }
+
+    /// Writes the content of an attempt.
+    fn put_under(
+        &self,
+        name: &Name,
+        ticket: Ticket,
+        source: Arc<Source>,
+    ) -> Result<(), AccessError> {
+        let is_stopped = || self.stop.is_requested();
         let mut taken = self.writers.take(&self.stop)?;
         let mut connected = self.connected(taken.take(), name)?;
-        let writer = &mut connected.writer;
-        let outcome = match options.base {
-            None => put_one(writer, Put { create, keep_time: false, source }, &is_stopped),
-            Some(base) => {
-                let ticket = self.with(|tree| tree.begin_after(name, create, base))?;
-                writer.put_into(ticket, source, &is_stopped)
-            }
-        };
+        let outcome = connected.writer.put_into(ticket, source, &is_stopped);
         connected.used = Instant::now();
         if outcome.as_ref().err().is_none_or(|error| !error.ends_all()) {
             taken.put_back(connected);
         }
-        let entry = outcome.map_err(failed)?;
-        let content = entry.inode.content().ok_or(AccessError::OtherAnswer)?;
-        Ok(content.version.0)
+        outcome.map(drop).map_err(|source| AccessError::write(name, source))
+    }
+
+    /// Gives up an attempt whose outcome was not seen, unless its commit came through.
+    fn has_come_through(&self, name: &Name, content: ContentId) -> Result<bool, AccessError> {
+        let aborted = self.with(|tree| tree.abort(name, content));
+        match aborted.as_ref().map_err(AccessError::refusal) {
+            Ok(()) => return Ok(false),
+            Err(Some(Refusal::AttemptEnded)) => {}
+            Err(_) => return aborted.map(|()| false),
+        }
+        match self.with(|tree| tree.describe(name)) {
+            Ok(there) => Ok(there.inode == content.inode.0 && there.version() >= content.version.0),
+            Err(error) if error.refusal() == Some(Refusal::NotFound) => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Connects. Who was reached before is waited for, as for an answer.
+    fn reach<T>(&self, connect: impl Fn() -> Result<T, AccessError>) -> Result<T, AccessError> {
+        let began = Instant::now();
+        loop {
+            match connect() {
+                Ok(connected) => {
+                    self.was_reached.store(true, Ordering::Relaxed);
+                    return Ok(connected);
+                }
+                Err(error) => {
+                    let is_known = self.was_reached.load(Ordering::Relaxed);
+                    let is_over = began.elapsed() >= self.account.patience;
+                    if !is_known || is_over || !error.is_outage() {
+                        return Err(error);
+                    }
+                }
+            }
+            if self.stop.is_requested() {
+                return Err(AccessError::Stopped);
+            }
+            std::thread::sleep(PAUSE);
+        }
     }
 
     /// A writer that is connected: the idle one, if it still is.
@@ -140,26 +205,9 @@ impl SharedSite {
                 return Ok(connected);
             }
         }
-        let writer = self.account.writer(name, &is_stopped)?;
+        let writer = self.reach(|| self.account.writer(name, &is_stopped))?;
         Ok(Connected { writer, since: Instant::now(), used: Instant::now() })
     }
-}
-
-/// Writes one file.
-fn put_one(
-    writer: &mut Writer,
-    put: Put,
-    is_stopped: &dyn Fn() -> bool,
-) -> Result<Box<Entry>, WriterError> {
-    let (mut put, mut outcome) = (Some(put), None);
-    let mut next = || put.take().map_or(Next::End, |put| Next::Put(0, put));
-    let mut on_event = |event| {
-        if let PutEvent::Done { result, .. } = event {
-            outcome = Some(result);
-        }
-    };
-    writer.put_all(&mut next, &mut on_event, is_stopped)?;
-    outcome.unwrap_or(Err(WriterError::OtherAnswer))
 }
 
 /// Connections that are not in use, and how many there are.

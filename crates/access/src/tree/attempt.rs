@@ -14,7 +14,7 @@ use crate::error::AccessError;
 
 impl Tree {
     /// Opens an attempt.
-    pub(super) fn begin(&mut self, name: &Name, create: Create) -> Result<Ticket, AccessError> {
+    pub(crate) fn begin(&mut self, name: &Name, create: Create) -> Result<Ticket, AccessError> {
         let answer = self.execute(Command::Create(create))?;
         match answer.map_err(|refusal| AccessError::at(name.view(), refusal))? {
             SiteAnswer::Ticket(ticket) => Ok(ticket),
@@ -23,7 +23,7 @@ impl Tree {
     }
 
     /// Gives an attempt up.
-    pub(super) fn abort(&mut self, name: &Name, content: ContentId) -> Result<(), AccessError> {
+    pub(crate) fn abort(&mut self, name: &Name, content: ContentId) -> Result<(), AccessError> {
         self.run(name, Command::Abort { content })
     }
 

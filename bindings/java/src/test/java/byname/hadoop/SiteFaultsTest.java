@@ -36,6 +36,8 @@ public class SiteFaultsTest {
   private static final int RECORDS = 20_000;
   private static final int RECORD_BYTES = 100;
   private static final int PATIENCE_MS = 120_000;
+  /** Long enough that whatever a job does next finds the part gone. */
+  private static final int OUTAGE_MS = 2_500;
   private static final List<String> GROUPS = Arrays.asList("physics");
 
   // Files of which one replica was changed, the other one not.
@@ -92,6 +94,7 @@ public class SiteFaultsTest {
             PATIENCE_MS, 10, () -> job.isDone() || fs.exists(RunningSite.path("gen-" + part)));
         site.kill(part);
         if (!part.equals("disk2")) {
+          Thread.sleep(OUTAGE_MS);
           site.startPart(part);
         }
         assertEquals(part, 0, (int) job.get());
