@@ -50,7 +50,7 @@ impl Cache {
     pub fn content(&self, root: Hash, size: u64) -> Content {
         let shared = Arc::clone(&self.inner.shared);
         let state = shared.content(ContentKey { root, size });
-        Content { shared, state }
+        Content { shared, state, owner: None }
     }
 
     /// Keeps the publisher's packet of a directory with the copies of its files.

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::disk::Disk;
+use crate::scan::Usage;
 
 /// Bytes of a cache unless configured otherwise.
 const BYTES_DEFAULT: u64 = 20 << 30;
@@ -51,5 +52,14 @@ impl CacheConfig {
             user_bytes_max: None,
             disk: Disk::default(),
         }
+    }
+
+    /// The most that one user of a service may have: bytes, and the same part of the entries.
+    pub(crate) fn user_share(&self) -> Option<Usage> {
+        let bytes = self.user_bytes_max?;
+        let part =
+            u128::from(self.files_max) * u128::from(bytes) / u128::from(self.bytes_max.max(1));
+        let entries = u64::try_from(part).unwrap_or(u64::MAX).clamp(1, self.files_max.max(1));
+        Some(Usage { bytes, entries })
     }
 }

@@ -20,7 +20,7 @@ use crate::layout::ContentKey;
 use crate::reads::{Found, ReadWork, UnitsWork, WholeWork};
 use crate::state::Shared;
 use crate::version::Description;
-use crate::writes::Work;
+use crate::writes::{Brought, Work};
 use crate::{reader, writer};
 
 /// Pause between two looks at what a service has.
@@ -42,6 +42,8 @@ pub enum Probe {
 pub struct Content {
     pub(crate) shared: Arc<Shared>,
     pub(crate) state: Arc<ContentState>,
+    /// The user to whom a service counts what is inserted.
+    pub(crate) owner: Option<u32>,
 }
 
 impl Content {
@@ -149,7 +151,8 @@ impl Content {
         if !self.shared.health.is_usable(Direction::Write, &self.shared.counts) {
             return add(&self.shared.counts.refused_bytes, bytes.len() as u64);
         }
-        writer::push_units(&self.shared, &self.state, offset / unit_bytes, bytes);
+        let brought = Brought { content: Arc::clone(&self.state), owner: self.owner };
+        writer::push_units(&self.shared, brought, offset / unit_bytes, bytes);
     }
 
     /// Keeps a verified node of the tree.
@@ -158,8 +161,8 @@ impl Content {
             // Also while the service is passed by: what comes later is proved by it.
             service.keep_proof(&self.state.key, node, bytes);
         }
-        let content = Arc::clone(&self.state);
-        self.push(Work::Node { content, node, bytes: bytes.to_vec() });
+        let brought = Brought { content: Arc::clone(&self.state), owner: self.owner };
+        self.push(Work::Node { brought, node, bytes: bytes.to_vec() });
     }
 
     /// A version with this content is read: one more use of it, and one of its names. While
@@ -169,10 +172,9 @@ impl Content {
         self.push(Work::Describe { content, description });
     }
 
-    /// Says whose entry it is if one has to be made for what comes next: a service counts it to
-    /// whoever brought the first of it.
-    pub(crate) fn own(&self, description: Description) {
-        *lock(&self.state.described) = Some(description);
+    /// The same, with what is inserted counted to a user of a service.
+    pub(crate) fn brought_by(self, uid: u32) -> Self {
+        Content { owner: Some(uid), ..self }
     }
 
     /// One more use of what is there, without a name.

@@ -1,27 +1,28 @@
 //! Removing entries: to make room, or because somebody says so.
 //!
-//! There are two reasons for making room: the bounds of the cache, and the limit of a name.
+//! There are three reasons for making room: the bounds of the cache, the limit of a name, and the
+//! share of a user of a service.
 //!
 //! One process at a time removes. An entry leaves its place by a rename and is deleted afterwards,
 //! so nobody finds half of one; whoever has it open notices that it is gone.
 
 use std::cell::Cell;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use byname_packet::Name;
 use rustix::fs::{FlockOperation, flock};
 
 use crate::disk::Step;
 use crate::ghosts::Ghosts;
 use crate::layout::{ContentKey, DATA, TREE, USED};
-use crate::limits::{Limit, Limits};
+use crate::limits::Limits;
 use crate::names::Names;
 use crate::pins::Pins;
 use crate::policy::{Policy, S3Fifo};
 use crate::scan::{self, Usage};
+use crate::shares::Shares;
 use crate::state::Shared;
 use crate::{account, files, place};
 
@@ -40,6 +41,15 @@ fn low(max: u64) -> u64 {
 pub(crate) struct Removed {
     pub(crate) count: u64,
     pub(crate) left: Usage,
+}
+
+/// Outcome of a look at what the users of a service hold.
+#[derive(Debug)]
+pub(crate) struct KeptShares {
+    /// `None` if nothing was.
+    pub(crate) removed: Option<Removed>,
+    /// Who still holds more than a share: others have brought most of what is left.
+    pub(crate) full_users: HashSet<u32>,
 }
 
 /// Entries that may be removed, in the order of the policy.
@@ -63,9 +73,14 @@ impl<'a> Round<'a> {
         let bytes = scan::disk_bytes(path);
         self.left = self.left.plus(Usage { bytes, entries: 1 });
         if !is_pinned {
-            self.policy.restore(self.entries.len(), bytes, scan::standing(path));
-            self.entries.push((key, path.to_owned(), bytes));
+            self.offer(key, path, bytes);
         }
+    }
+
+    /// An entry may be removed, which frees so many bytes of those that are counted.
+    fn offer(&mut self, key: ContentKey, path: &Path, bytes: u64) {
+        self.policy.restore(self.entries.len(), bytes, scan::standing(path));
+        self.entries.push((key, path.to_owned(), bytes));
     }
 
     /// Removes as long as what is left is too much; `freed` hears of each entry's bytes.
@@ -129,10 +144,7 @@ pub(crate) fn remove_some(
 /// if nothing was removed, or another process is about it.
 pub(crate) fn keep_limits(shared: &Shared, ghosts: &mut Ghosts) -> io::Result<Option<Removed>> {
     shared.layout.check_own()?;
-    let mut limits = Limits::load(&shared.layout.limits()).map_err(io::Error::other)?;
-    if let Some(bytes_max) = shared.config.user_bytes_max {
-        limits.list.extend(limits_of_users(shared, bytes_max)?);
-    }
+    let limits = Limits::load(&shared.layout.limits()).map_err(io::Error::other)?;
     if limits.list.is_empty() {
         return Ok(None);
     }
@@ -161,16 +173,58 @@ pub(crate) fn keep_limits(shared: &Shared, ghosts: &mut Ghosts) -> io::Result<Op
     Ok(Some(Removed { count, left }))
 }
 
-/// The limit of each user of a service who has brought more than it.
-fn limits_of_users(shared: &Shared, bytes_max: u64) -> io::Result<Vec<Limit>> {
-    let mut held = HashMap::<Name, u64>::new();
+/// What the users of a service hold: bytes that each has brought, and entries of which each has
+/// brought most.
+fn held_by_users(shared: &Shared) -> io::Result<HashMap<u32, Usage>> {
+    let mut held = HashMap::<u32, Usage>::new();
     scan::for_each(&shared.layout, &shared.config.disk, &mut |_, path| {
-        for seen in Names::load(&path).iter() {
-            *held.entry(seen.name.clone()).or_default() += scan::disk_bytes(&path);
+        let shares = Shares::load(&path);
+        for (uid, bytes) in shares.parts(scan::disk_bytes(&path)) {
+            let entries = u64::from(shares.first() == Some(uid));
+            let sum = held.entry(uid).or_default();
+            *sum = sum.plus(Usage { bytes, entries });
         }
     })?;
-    let too_much = held.into_iter().filter(|(_, bytes)| *bytes > bytes_max);
-    Ok(too_much.map(|(name, _)| Limit { name, bytes_max }).collect())
+    Ok(held)
+}
+
+/// Removes of each user of a service who holds more than `share`, down to nine tenths of it, but
+/// only entries of which that user has brought most. `None` if another process is about it.
+pub(crate) fn keep_shares(
+    shared: &Shared,
+    ghosts: &mut Ghosts,
+    share: Usage,
+) -> io::Result<Option<KeptShares>> {
+    shared.layout.check_own()?;
+    let low = Usage { bytes: share.bytes / 10 * 9, entries: share.entries - share.entries / 10 };
+    let is_too_much = |held: &Usage| held.bytes > share.bytes || held.entries > share.entries;
+    let mut held = held_by_users(shared)?;
+    held.retain(|_, held| is_too_much(held));
+    let Some(_lock) = take_lock(shared)? else { return Ok(None) };
+    let pins = Pins::load(&shared.layout.pins()).map_err(io::Error::other)?;
+    let (mut count, mut full_users) = (0, HashSet::new());
+    for (uid, held) in held {
+        let mut round = Round::new(shared, ghosts);
+        round.left = held;
+        scan::for_each(&shared.layout, &shared.config.disk, &mut |key, path| {
+            let shares = Shares::load(&path);
+            if shares.first() == Some(uid) && !pins.cover(&Names::load(&path)) {
+                round.offer(key, &path, shares.part_of(uid, scan::disk_bytes(&path)));
+            }
+        })?;
+        round.remove_while(|left| left.bytes > low.bytes || left.entries > low.entries, |_| {})?;
+        count += round.count;
+        if is_too_much(&round.left) {
+            full_users.insert(uid);
+        }
+    }
+    if count == 0 {
+        return Ok(Some(KeptShares { removed: None, full_users }));
+    }
+    ghosts.save(&shared.layout.ghosts())?;
+    let left = scan::usage(&shared.layout, &shared.config.disk)?;
+    account::set_account(shared, left)?;
+    Ok(Some(KeptShares { removed: Some(Removed { count, left }), full_users }))
 }
 
 /// Bytes that have to be freed until so many are free, and a tenth more.

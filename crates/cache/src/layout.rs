@@ -10,6 +10,7 @@
 //! | `…/packet` | the publisher's signed packet of one of them |
 //! | `…/whole` | the state of the data in which all of it was verified |
 //! | `…/used` | its standing with the eviction policy |
+//! | `…/shares` | of a service: users, and the bytes that each has brought |
 //! | `tree/NAME…` | whole files under their names: a copy that `serve --mirror` serves |
 //! | `pins`, `limits` | names that stay; names that may have so many bytes |
 //! | `ghosts` | entries removed a short while ago |
@@ -32,6 +33,7 @@ pub(crate) const NAMES: &str = "names";
 pub(crate) const PACKET: &str = "packet";
 pub(crate) const USED: &str = "used";
 pub(crate) const WHOLE: &str = "whole";
+pub(crate) const SHARES: &str = "shares";
 
 /// Identity of an entry: equal ones have the same bytes at every offset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

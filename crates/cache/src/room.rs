@@ -4,6 +4,7 @@
 //! counts everything anew. A process that is killed in between leaves the account short by what it
 //! had not reported, at most [`REPORT_BYTES`].
 
+use std::collections::HashSet;
 use std::io;
 use std::time::{Duration, Instant};
 
@@ -30,8 +31,10 @@ pub(crate) struct Room {
     is_file_system_full: bool,
     ghosts: Ghosts,
     removed: Option<Instant>,
-    /// When limits of names were looked at.
+    /// When limits of names and users were looked at.
     limited: Option<Instant>,
+    /// Users of a service who have all that a user may have, as it was then.
+    full_users: HashSet<u32>,
 }
 
 impl Room {
@@ -43,10 +46,16 @@ impl Room {
             self.ghosts = Ghosts::load(&shared.layout.ghosts());
             self.usage = Some(account(shared, Usage::default())?);
             self.check_file_system(shared)?;
+            if shared.config.user_bytes_max.is_some() {
+                // Who has too much from before is to be known before more comes.
+                self.keep_limits(shared)?;
+            }
         }
         if self.unreported.bytes >= REPORT_BYTES {
             self.report(shared)?;
             self.check_file_system(shared)?;
+            self.keep_limits(shared)?;
+        } else if !self.full_users.is_empty() {
             self.keep_limits(shared)?;
         }
         let is_due = self.is_file_system_full || self.is_above_mark(shared);
@@ -79,17 +88,35 @@ impl Room {
         Ok(())
     }
 
-    /// Removes what names with a limit have too much of, at most every few seconds.
+    /// Removes what names with a limit and users of a service have too much of, at most every few
+    /// seconds.
     fn keep_limits(&mut self, shared: &Shared) -> io::Result<()> {
         if self.limited.is_some_and(|at| at.elapsed() < RETRY_PAUSE) {
             return Ok(());
         }
         self.limited = Some(Instant::now());
+        // What is counted anew has it.
+        self.report(shared)?;
         if let Some(removed) = evict::keep_limits(shared, &mut self.ghosts)? {
             add(&shared.counts.evicted_entries, removed.count);
             self.usage = Some(removed.left);
         }
+        if let Some(share) = shared.config.user_share()
+            && let Some(kept) = evict::keep_shares(shared, &mut self.ghosts, share)?
+        {
+            self.full_users = kept.full_users;
+            if let Some(removed) = kept.removed {
+                add(&shared.counts.evicted_entries, removed.count);
+                self.usage = Some(removed.left);
+            }
+        }
         Ok(())
+    }
+
+    /// True if a user of a service has all that a user may have, and nothing of it can be removed
+    /// without taking from others what they brought.
+    pub(crate) fn is_full_for(&self, uid: u32) -> bool {
+        self.full_users.contains(&uid)
     }
 
     fn check_file_system(&mut self, shared: &Shared) -> io::Result<()> {

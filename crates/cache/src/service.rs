@@ -23,4 +23,4 @@
 mod connection;
 mod server;
 
-pub use server::{SERVICE_USER_COMPONENT, Service};
+pub use server::Service;

@@ -20,9 +20,10 @@ use crate::layout::{PACKET, USED};
 use crate::names::{Names, Seen};
 use crate::policy::Standing;
 use crate::room::Room;
+use crate::shares::Shares;
 use crate::state::Shared;
 use crate::version::{Description, DirectoryPacket};
-use crate::writes::Work;
+use crate::writes::{Brought, Work};
 use crate::{files, place, scan};
 
 /// Nice value of the thread: on a busy machine it has what readers and publishers leave. What comes
@@ -44,6 +45,8 @@ struct Marks {
     content: Arc<ContentState>,
     entry: Arc<Entry>,
     runs: Vec<Range<u64>>,
+    /// New bytes, by the user of a service who brought them.
+    brought: HashMap<u32, u64>,
 }
 
 struct Writer<'a> {
@@ -53,13 +56,8 @@ struct Writer<'a> {
 }
 
 /// Queues a copy of some units, or counts them as refused.
-pub(crate) fn push_units(
-    shared: &Arc<Shared>,
-    content: &Arc<ContentState>,
-    first: u64,
-    bytes: &[u8],
-) {
-    if !shared.writes.push_units(content, first, bytes) {
+pub(crate) fn push_units(shared: &Arc<Shared>, brought: Brought, first: u64, bytes: &[u8]) {
+    if !shared.writes.push_units(brought, first, bytes) {
         add(&shared.counts.refused_bytes, bytes.len() as u64);
     }
     start(shared);
@@ -160,12 +158,12 @@ impl Writer<'_> {
         }
         self.call(|writer| match work {
             work if shared.service.is_some() => writer.bring(work),
-            Work::Units { content, first, bytes } => {
-                let written = writer.write_units(&content, first, &bytes);
+            Work::Units { brought, first, bytes } => {
+                let written = writer.write_units(&brought, first, &bytes);
                 shared.writes.recycle(bytes);
                 written
             }
-            Work::Node { content, node, bytes } => writer.write_node(&content, node, &bytes),
+            Work::Node { brought, node, bytes } => writer.write_node(&brought, node, &bytes),
             Work::Describe { content, description } => writer.describe(&content, description),
             Work::Directory { name, packet } => writer.keep_directory(name, packet),
             Work::Touch { content } => match content.refresh(&shared.place())? {
@@ -179,13 +177,13 @@ impl Writer<'_> {
     fn bring(&self, work: Work) -> io::Result<()> {
         let Some(service) = &self.shared.service else { return Ok(()) };
         match work {
-            Work::Units { content, first, bytes } => {
-                service.bring_units(&content.key, first, &bytes)?;
+            Work::Units { brought, first, bytes } => {
+                service.bring_units(&brought.content.key, first, &bytes)?;
                 add(&self.shared.counts.written_bytes, bytes.len() as u64);
                 self.shared.writes.recycle(bytes);
                 Ok(())
             }
-            Work::Node { content, node, .. } => service.bring_node(&content.key, node),
+            Work::Node { brought, node, .. } => service.bring_node(&brought.content.key, node),
             Work::Describe { .. } | Work::Directory { .. } | Work::Touch { .. } => Ok(()),
         }
     }
@@ -209,16 +207,11 @@ impl Writer<'_> {
         }
     }
 
-    fn write_units(
-        &mut self,
-        content: &Arc<ContentState>,
-        first: u64,
-        bytes: &[u8],
-    ) -> io::Result<()> {
-        let shared = self.shared;
+    fn write_units(&mut self, brought: &Brought, first: u64, bytes: &[u8]) -> io::Result<()> {
+        let (shared, content) = (self.shared, &brought.content);
         let held = lock(&content.units).present.count() * UNIT_BYTES as u64;
         let is_too_much = held + bytes.len() as u64 > shared.config.bytes_max / CONTENT_DIVISOR;
-        if is_too_much || !self.room.make(shared, bytes.len() as u64)? {
+        if is_too_much || !self.has_room(brought.owner, bytes.len())? {
             add(&shared.counts.refused_bytes, bytes.len() as u64);
             return Ok(());
         }
@@ -231,21 +224,37 @@ impl Writer<'_> {
         units.add(run.clone());
         let new_bytes = (units.present.count() - before) * UNIT_BYTES as u64;
         drop(units);
-        self.room.take(new_bytes);
-        let marks = self.marks.entry(content.key).or_insert_with(|| {
-            let (content, entry) = (Arc::clone(content), Arc::clone(&entry));
-            Marks { content, entry, runs: Vec::new() }
-        });
-        if !Arc::ptr_eq(&marks.entry, &entry) {
-            // Somebody has removed the entry before: what was written there is not here.
-            marks.entry = entry;
-            marks.runs.clear();
-        }
+        let marks = self.count(brought, entry, new_bytes);
         match marks.runs.last_mut() {
             Some(last) if last.end == run.start => last.end = run.end,
             _ => marks.runs.push(run),
         }
         Ok(())
+    }
+
+    /// True if so many bytes may be written, for this user of a service.
+    fn has_room(&mut self, owner: Option<u32>, bytes: usize) -> io::Result<bool> {
+        let has_room = self.room.make(self.shared, bytes as u64)?;
+        Ok(has_room && !owner.is_some_and(|uid| self.room.is_full_for(uid)))
+    }
+
+    /// Counts new bytes of an entry; returns what is still to be marked of it.
+    fn count(&mut self, brought: &Brought, entry: Arc<Entry>, new_bytes: u64) -> &mut Marks {
+        self.room.take(new_bytes);
+        let marks = self.marks.entry(brought.content.key).or_insert_with(|| {
+            let (content, entry) = (Arc::clone(&brought.content), Arc::clone(&entry));
+            Marks { content, entry, runs: Vec::new(), brought: HashMap::new() }
+        });
+        if !Arc::ptr_eq(&marks.entry, &entry) {
+            // Somebody has removed the entry before: what was written there is not here.
+            marks.entry = entry;
+            marks.runs.clear();
+            marks.brought.clear();
+        }
+        if let Some(uid) = brought.owner {
+            *marks.brought.entry(uid).or_default() += new_bytes;
+        }
+        marks
     }
 
     /// The entry of a content, which is made if there is none.
@@ -266,12 +275,18 @@ impl Writer<'_> {
         Ok(entry)
     }
 
-    fn write_node(&mut self, content: &ContentState, node: NodeId, bytes: &[u8]) -> io::Result<()> {
+    fn write_node(&mut self, brought: &Brought, node: NodeId, bytes: &[u8]) -> io::Result<()> {
         // Without room for units there is no use for nodes either.
-        if !self.room.make(self.shared, bytes.len() as u64)? {
+        if !self.has_room(brought.owner, bytes.len())? {
             return Ok(());
         }
-        self.entry_for(content)?.write_node(node, bytes)
+        let entry = self.entry_for(&brought.content)?;
+        if entry.read_node(node)?.is_some_and(|there| there == bytes) {
+            return Ok(());
+        }
+        entry.write_node(node, bytes)?;
+        self.count(brought, entry, bytes.len() as u64);
+        Ok(())
     }
 
     fn describe(&mut self, content: &ContentState, description: Description) -> io::Result<()> {
@@ -292,9 +307,14 @@ impl Writer<'_> {
 
     /// Writes the bits of what was written, and places what is whole now.
     fn write_marks(&mut self) {
-        for (_, Marks { content, entry, runs }) in std::mem::take(&mut self.marks) {
+        for (_, Marks { content, entry, runs, brought }) in std::mem::take(&mut self.marks) {
             self.call(|writer| {
                 entry.mark(&runs, true)?;
+                if !brought.is_empty() && !entry.is_gone()? {
+                    let mut shares = Shares::load(&entry.path);
+                    brought.into_iter().for_each(|(uid, bytes)| shares.add(uid, bytes));
+                    shares.save(&entry.path)?;
+                }
                 // The map may have been looked at after the bytes were written and before this.
                 let mut units = lock(&content.units);
                 runs.into_iter().for_each(|run| units.add(run));

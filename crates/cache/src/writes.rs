@@ -25,16 +25,29 @@ const LONG_RUN_BYTES: usize = 64 << 10;
 const SPARES_MAX: usize = 32;
 const SPARES_AGE_MAX: Duration = Duration::from_secs(1);
 
+/// A content that something was brought of, and the user of a service to whom that is counted.
+#[derive(Clone, Debug)]
+pub(crate) struct Brought {
+    pub(crate) content: Arc<ContentState>,
+    pub(crate) owner: Option<u32>,
+}
+
+impl Brought {
+    fn is_same(&self, other: &Brought) -> bool {
+        Arc::ptr_eq(&self.content, &other.content) && self.owner == other.owner
+    }
+}
+
 /// A piece of work.
 #[derive(Debug)]
 pub(crate) enum Work {
     Units {
-        content: Arc<ContentState>,
+        brought: Brought,
         first: u64,
         bytes: Vec<u8>,
     },
     Node {
-        content: Arc<ContentState>,
+        brought: Brought,
         node: NodeId,
         bytes: Vec<u8>,
     },
@@ -78,18 +91,13 @@ impl Work {
         }
     }
 
-    /// The bytes of units of this content, if these follow them and there is room.
-    fn merged_with(
-        &mut self,
-        other: &Arc<ContentState>,
-        next: u64,
-        length: usize,
-    ) -> Option<&mut Vec<u8>> {
-        let Work::Units { content, first, bytes } = self else { return None };
+    /// The bytes of units of this content and user, if these follow them and there is room.
+    fn merged_with(&mut self, other: &Brought, next: u64, length: usize) -> Option<&mut Vec<u8>> {
+        let Work::Units { brought, first, bytes } = self else { return None };
         let follows = bytes.len().is_multiple_of(UNIT_BYTES)
             && *first + (bytes.len() / UNIT_BYTES) as u64 == next;
         let fits = bytes.len() + length <= MERGED_BYTES_MAX;
-        (follows && fits && Arc::ptr_eq(content, other)).then_some(bytes)
+        (follows && fits && brought.is_same(other)).then_some(bytes)
     }
 }
 
@@ -106,10 +114,10 @@ struct QueueState {
 
 impl QueueState {
     /// Appends units to those that were queued last, if they follow them.
-    fn merge(&mut self, content: &Arc<ContentState>, first: u64, more: &[u8]) -> bool {
+    fn merge(&mut self, brought: &Brought, first: u64, more: &[u8]) -> bool {
         let Self { work, spares, bytes: waiting, .. } = self;
         let last = work.back_mut();
-        let Some(bytes) = last.and_then(|last| last.merged_with(content, first, more.len())) else {
+        let Some(bytes) = last.and_then(|last| last.merged_with(brought, first, more.len())) else {
             return false;
         };
         if bytes.len() + more.len() > bytes.capacity() && bytes.len() >= LONG_RUN_BYTES {
@@ -139,16 +147,15 @@ impl WriteQueue {
     }
 
     /// Queues a copy of some units; false if there is no room.
-    pub(crate) fn push_units(&self, content: &Arc<ContentState>, first: u64, bytes: &[u8]) -> bool {
+    pub(crate) fn push_units(&self, brought: Brought, first: u64, bytes: &[u8]) -> bool {
         let mut state = lock(&self.state);
         if state.is_over || state.bytes + bytes.len() + OVERHEAD_BYTES > self.bytes_max {
             return false;
         }
-        if state.merge(content, first, bytes) {
+        if state.merge(&brought, first, bytes) {
             return true;
         }
-        let (content, bytes) = (Arc::clone(content), bytes.to_vec());
-        self.add(&mut state, Work::Units { content, first, bytes });
+        self.add(&mut state, Work::Units { brought, first, bytes: bytes.to_vec() });
         true
     }
 

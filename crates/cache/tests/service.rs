@@ -3,7 +3,9 @@
 use std::fs;
 use std::io::{IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
+use std::ops::Range;
 use std::os::fd::OwnedFd;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
@@ -16,6 +18,7 @@ use rustix::net::{
     SendFlags, SocketAddrUnix, SocketFlags, SocketType, connect, recvmsg, sendmsg, socket_with,
     sockopt,
 };
+use rustix::thread::set_thread_res_uid;
 
 const PATIENCE: Duration = Duration::from_secs(60);
 const MIB: usize = 1 << 20;
@@ -128,6 +131,20 @@ impl Sample {
                 }
             }
             content.insert_node(node, self.tree.node(node).expect("it is one"));
+        }
+        assert!(cache.flush(PATIENCE));
+    }
+
+    /// Some of the units, behind the nodes that prove them.
+    fn insert_units(&self, cache: &Cache, units: Range<u64>) {
+        let (content, unit_bytes) = (self.content(cache), UNIT_BYTES as u64);
+        for node in self.nodes() {
+            content.insert_node(node, self.tree.node(node).expect("it is one"));
+        }
+        let start = (units.start * unit_bytes) as usize;
+        let end = ((units.end * unit_bytes) as usize).min(self.bytes.len());
+        for (at, unit) in self.bytes[start..end].chunks(UNIT_BYTES).enumerate() {
+            content.insert((units.start + at as u64) * unit_bytes, unit);
         }
         assert!(cache.flush(PATIENCE));
     }
@@ -472,7 +489,7 @@ fn lent_files_can_only_be_read_and_hold_nobody_up() {
 }
 
 #[test]
-fn a_user_keeps_no_more_than_a_share_and_only_of_what_that_user_brought_first() {
+fn a_user_keeps_no_more_than_a_share() {
     let mut scene = Scene::with(|config| CacheConfig { user_bytes_max: Some(12 << 20), ..config });
     for seed in 0..8 {
         let sample = Sample::new(seed, 4 * MIB);
@@ -492,6 +509,138 @@ fn a_user_keeps_no_more_than_a_share_and_only_of_what_that_user_brought_first() 
     let uid = rustix::process::geteuid().as_raw();
     assert!(names.ends_with(&format!(" /{SERVICE_USER_COMPONENT}/{uid}\n")), "{names}");
     assert_eq!(names.lines().count(), 1);
+}
+
+#[test]
+fn a_user_has_no_more_entries_than_a_share() {
+    let config = |config| CacheConfig {
+        files_max: 100,
+        bytes_max: 4 << 30,
+        user_bytes_max: Some(1 << 30),
+        ..config
+    };
+    let mut scene = Scene::with(config);
+    let program = scene.program();
+    for seed in 0..60 {
+        Sample::new(seed, 100).insert(&program);
+    }
+    wait_until("all are there", || scene.entries().len() == 60);
+    drop(program);
+    drop(scene.service.take());
+    wait_until("no more than a quarter", || scene.entries().len() <= 25);
+    assert!(scene.entries().len() >= 20);
+}
+
+#[test]
+fn nodes_of_trees_count_as_bytes_that_are_held() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let config = CacheConfig::new(directory.path().join("cache"));
+    let cache = Cache::new(CacheConfig { free_bytes_min: 0, ..config });
+    for at in 0..50 {
+        Far::new(1 << 40, (1 << 20) + at).insert(&cache);
+    }
+    let held = cache.usage().expect("counted").bytes;
+    drop(cache);
+    let account = fs::read_to_string(directory.path().join("cache/account")).expect("an account");
+    let said: u64 = account.split(' ').next().and_then(|it| it.parse().ok()).expect("a number");
+    assert!(said > held / 2, "{said} of {held}");
+}
+
+/// Users beside the one of the test.
+const USERS: [u32; 3] = [61_001, 61_002, 61_003];
+
+/// Runs something as another user, on a thread whose children are that user's too; `None` if this
+/// process may not.
+fn as_user<T: Send>(uid: u32, act: impl FnOnce() -> T + Send) -> Option<T> {
+    std::thread::scope(|scope| {
+        let user = rustix::process::Uid::from_raw(uid);
+        let run = move || set_thread_res_uid(user, user, user).ok().map(|()| act());
+        scope.spawn(run).join().expect("no panic")
+    })
+}
+
+fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let until = Instant::now() + PATIENCE;
+    while !is_so() {
+        assert!(Instant::now() < until, "not in time: {what}");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+/// A service with this share of bytes for each user, whose socket everybody reaches; `None`, said,
+/// if this process cannot be several users.
+fn shared_scene(test: &str, share: usize) -> Option<Scene> {
+    if as_user(USERS[0], || ()).is_none() {
+        eprintln!("SKIPPED {test}: only root can be several users");
+        return None;
+    }
+    let scene = Scene::with(|config| CacheConfig { user_bytes_max: Some(share as u64), ..config });
+    fs::set_permissions(scene.directory.path(), fs::Permissions::from_mode(0o755)).expect("mode");
+    Some(scene)
+}
+
+impl Scene {
+    /// A user brings some units of a content until they are there.
+    fn bring(&self, user: usize, sample: &Sample, units: Range<u64>) {
+        let wanted = sample.found(&self.program()) + units.end - units.start;
+        wait_until("units that a user brings are there", || {
+            self.try_to_bring(user, sample, units.clone());
+            sample.found(&self.program()) == wanted
+        });
+    }
+
+    fn try_to_bring(&self, user: usize, sample: &Sample, units: Range<u64>) {
+        let (service, own) = (Some(self.socket()), self.directory.path().join("of a program"));
+        let brought = as_user(USERS[user], || {
+            let config = CacheConfig { service, ..CacheConfig::new(own) };
+            sample.insert_units(&Cache::new(config), units);
+        });
+        brought.expect("root may be any user");
+    }
+
+    fn has(&self, sample: &Sample) -> bool {
+        let root = sample.tree.root.as_bytes();
+        let digits: String = root.iter().map(|octet| format!("{octet:02x}")).collect();
+        self.entries().iter().any(|path| path.to_string_lossy().contains(&digits))
+    }
+}
+
+#[test]
+fn who_brings_the_first_unit_of_a_content_is_counted_no_more_than_that() {
+    let test = "who_brings_the_first_unit_of_a_content_is_counted_no_more_than_that";
+    let Some(mut scene) = shared_scene(test, 24 * MIB) else { return };
+    let shared: Vec<Sample> = (0..4).map(|seed| Sample::new(seed, 4 * MIB)).collect();
+    for sample in &shared {
+        scene.bring(0, sample, 0..1);
+        scene.bring(1, sample, 1..sample.units());
+    }
+    let own: Vec<Sample> = (10..17).map(|seed| Sample::new(seed, 4 * MIB)).collect();
+    own.iter().for_each(|sample| scene.bring(0, sample, 0..sample.units()));
+    drop(scene.service.take());
+    let own_held = || own.iter().filter(|sample| scene.has(sample)).count();
+    wait_until("what is too much of the first user's has gone", || own_held() <= 5);
+    assert!(shared.iter().all(|sample| scene.has(sample)), "the other user brought that");
+    assert_eq!(own_held(), 5, "nobody else's bytes are counted to the first user");
+}
+
+#[test]
+fn who_has_a_share_in_what_others_brought_most_of_is_kept_no_more_and_costs_them_nothing() {
+    let test = "who_has_a_share_in_what_others_brought_most_of_is_kept_no_more";
+    let Some(mut scene) = shared_scene(test, 14 * MIB) else { return };
+    let shared: Vec<Sample> = (0..2).map(|seed| Sample::new(seed, 20 * MIB)).collect();
+    let unit_bytes = UNIT_BYTES as u64;
+    let border = 11 * MIB as u64 / unit_bytes;
+    for (other, sample) in shared.iter().enumerate() {
+        scene.bring(1 + other, sample, 0..border);
+        scene.bring(0, sample, border..sample.units());
+    }
+    drop(scene.service.take());
+    scene.start(|config| CacheConfig { user_bytes_max: Some(14 * MIB as u64), ..config });
+    let (more, others) = (Sample::new(8, MIB), Sample::new(9, MIB));
+    scene.try_to_bring(0, &more, 0..more.units());
+    scene.bring(1, &others, 0..others.units());
+    assert!(!scene.has(&more), "more than a share");
+    assert!(shared.iter().all(|sample| scene.has(sample)), "others brought most of it");
 }
 
 #[test]

@@ -15,7 +15,6 @@ use crate::content::Content;
 use crate::known::lock;
 use crate::layout::{ContentKey, DATA, TREE};
 use crate::lending::wire::{self, ANSWER_HERE, ANSWER_NONE, Ask};
-use crate::version::Description;
 
 /// Contents that a connection may bring units of in turn.
 const RECENT_MAX: usize = 4;
@@ -134,19 +133,11 @@ impl<'a> Connection<'a> {
     /// Keeps units if they prove to be what they are said to be.
     fn take_units(&mut self, key: ContentKey, first: u64, bytes: &[u8]) {
         let Inner { cache, counts, .. } = self.service;
-        let owner = Description {
-            name: super::server::name_of(self.peer.uid),
-            version: 0,
-            mtime_ns: None,
-            mode: None,
-            packet: None,
-        };
         let Recent { content, verifier } = self.recent(key);
         for _ in 0..=NODES_PER_MESSAGE_MAX {
             match verifier.check_span(first, bytes) {
                 SpanCheck::Verified => {
                     cache.wait_for_room(ROOM_PATIENCE);
-                    content.own(owner);
                     content.insert(first * UNIT_BYTES as u64, bytes);
                     counts.taken_bytes.fetch_add(bytes.len() as u64, Ordering::Relaxed);
                     return;
@@ -163,15 +154,10 @@ impl<'a> Connection<'a> {
     }
 
     fn take_node(&mut self, key: ContentKey, node: NodeId, bytes: &[u8]) {
-        let owner = super::server::name_of(self.peer.uid);
         let Recent { content, verifier } = self.recent(key);
         for _ in 0..=NODES_PER_MESSAGE_MAX {
             match verifier.add_node(node, bytes) {
-                Ok(()) => {
-                    let (version, mtime_ns, mode, packet) = Default::default();
-                    content.own(Description { name: owner, version, mtime_ns, mode, packet });
-                    return content.insert_node(node, bytes);
-                }
+                Ok(()) => return content.insert_node(node, bytes),
                 Err(NodeRejected::Need(above)) if fetch_node(content, verifier, above) => {}
                 Err(NodeRejected::Need(above)) => return self.ask_for(&key, above),
                 Err(_) => return,
@@ -186,7 +172,7 @@ impl<'a> Connection<'a> {
             None => {
                 self.recent.truncate(RECENT_MAX - 1);
                 let verifier = Verifier::new(key.root, key.size, NODES_MAX);
-                Recent { content: self.content(key), verifier }
+                Recent { content: self.content(key).brought_by(self.peer.uid), verifier }
             }
         };
         self.recent.insert(0, recent);

@@ -11,7 +11,6 @@ use std::sync::{Arc, Mutex, Weak};
 use std::thread::{Builder, JoinHandle};
 use std::time::{Duration, Instant};
 
-use byname_packet::Name;
 use rustix::net::{
     AddressFamily, Shutdown, SocketAddrUnix, SocketFlags, SocketType, accept_with, bind, connect,
     listen, shutdown, socket_with, sockopt,
@@ -22,9 +21,6 @@ use crate::cache::Cache;
 use crate::known::lock;
 use crate::layout::{ContentKey, Layout};
 
-/// First component of the names under which a service's entries are counted to users. It is no
-/// component of a published path.
-pub const SERVICE_USER_COMPONENT: &str = "32=user";
 /// Connections of one user. A program has two.
 const CONNECTIONS_PER_USER_MAX: usize = 32;
 /// Connections of all; beyond that the one that was silent longest goes.
@@ -194,12 +190,6 @@ impl Drop for Service {
             let _ = thread.join();
         }
     }
-}
-
-/// The name that a user's entries are counted to.
-pub(super) fn name_of(uid: u32) -> Name {
-    let name = format!("/{SERVICE_USER_COMPONENT}/{uid}");
-    name.parse().expect("digits are a component")
 }
 
 fn seqpacket() -> io::Result<OwnedFd> {
