@@ -226,7 +226,7 @@ fn idle_connections_lock_nobody_out() {
     wait_for("an idle connection to give way", || {
         let mut client = node.client(1);
         client.express("/app/file");
-        let is_in = producer.next_within(Duration::from_millis(100)).is_some();
+        let is_in = producer.next_within(Duration::from_secs(1)).is_some();
         reader = is_in.then_some(client);
         is_in
     });
