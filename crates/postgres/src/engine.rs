@@ -13,12 +13,12 @@ use std::time::{Duration, Instant};
 
 use byname_catalog::engine::{Engine, EngineError, Rows, Transaction};
 use tokio_postgres::types::ToSql;
-use tokio_postgres::{Client, Config, Row as SqlRow};
+use tokio_postgres::{Client, Row as SqlRow};
 
+use crate::address::Address;
 use crate::cache::{At, Cache, Stand};
 use crate::changes::{self, Change};
 use crate::error::PostgresError;
-use crate::link;
 use crate::sql::{CHANGES_KEPT, CHANGES_MAX, Statements};
 use pool::{Pool, RETRY_PAUSE};
 use presence::{Presence, Use};
@@ -97,7 +97,7 @@ impl PostgresEngine {
     /// [`PostgresError`] if it is no such text, the server cannot be reached, or the tables are
     /// those of a later program.
     pub fn open(text: &str) -> Result<Self, PostgresError> {
-        Self::open_with(link::config(text)?, CACHE_BYTES)
+        Self::open_with(Address::parse(text)?, CACHE_BYTES)
     }
 
     /// The same with another bound of what is kept in memory.
@@ -105,11 +105,11 @@ impl PostgresEngine {
     /// # Errors
     /// Those of [`Self::open`].
     pub fn open_bounded(text: &str, cache_bytes: usize) -> Result<Self, PostgresError> {
-        Self::open_with(link::config(text)?, cache_bytes)
+        Self::open_with(Address::parse(text)?, cache_bytes)
     }
 
-    fn open_with(config: Config, cache_bytes: usize) -> Result<Self, PostgresError> {
-        let links = Pool::new(config);
+    fn open_with(address: Address, cache_bytes: usize) -> Result<Self, PostgresError> {
+        let links = Pool::new(address);
         let nowhere = Stand { generation: -1, id: [0; 16] };
         let asked = links.ask(async |client, sql| look(client, sql, nowhere).await)?;
         let now = Instant::now();

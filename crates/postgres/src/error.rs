@@ -1,5 +1,6 @@
 //! Failures to use a database, and what they say about asking again.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use byname_catalog::engine::EngineError;
@@ -9,12 +10,45 @@ use tokio_postgres::error::SqlState;
 #[derive(Debug, thiserror::Error)]
 pub enum PostgresError {
     /// The text does not say where a database is.
-    #[error("{text:?} does not say where a database is: host=/run/postgresql dbname=byname")]
+    #[error(
+        "the text does not say where a database is, as host=/run/postgresql dbname=byname does: {}",
+        said(source)
+    )]
     Malformed {
-        /// The text.
-        text: String,
-        /// Why.
+        /// Why. The text itself may have a password in it.
         source: tokio_postgres::Error,
+    },
+    /// A mode of TLS in which nobody knows who answers.
+    #[error(
+        "sslmode={mode} does not say who answers: verify-full does, and disable is for networks \
+        that others neither read nor write"
+    )]
+    TlsMode {
+        /// The mode.
+        mode: String,
+    },
+    /// PostgreSQL has no TLS on Unix sockets.
+    #[error("of these servers one is a Unix socket, which has no TLS: give all by network or none")]
+    SocketWithTls,
+    /// Certificates, or a key, cannot be read.
+    #[error("{}: {source}", path.display())]
+    Certificate {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: rustls::pki_types::pem::Error,
+    },
+    /// A certificate without its key, or the other way round.
+    #[error("{}: sslcert and sslkey go together", path.display())]
+    HalfAnIdentity {
+        /// The one that is there.
+        path: PathBuf,
+    },
+    /// A certificate or key is of no use.
+    #[error("TLS cannot be used: {source}")]
+    Tls {
+        /// Why.
+        source: rustls::Error,
     },
     /// The tables are those of a later program.
     #[error("the tables are of version {found}, this program knows {known}: use a later one")]
@@ -42,13 +76,13 @@ impl PostgresError {
     /// True if the server has answered, and asking again would be answered so again.
     pub(crate) fn is_final(&self) -> bool {
         match self {
-            Self::Malformed { .. } | Self::LaterSchema { .. } | Self::InUse => true,
             Self::Silent(_) | Self::Local(_) => false,
             // Classes 08, 53, 57 and 58: connection, resources, operator, system.
             Self::Server(error) => error.code().is_some_and(|code| {
                 !["08", "53", "57", "58"].iter().any(|class| code.code().starts_with(class))
                     && *code != SqlState::READ_ONLY_SQL_TRANSACTION
             }),
+            _ => true,
         }
     }
 

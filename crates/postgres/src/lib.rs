@@ -9,8 +9,10 @@
 //!
 //! * [`PostgresEngine`] is the engine: stands, retries, outages.
 //! * `cache` knows rows at a stand, and what they were a little before; no I/O.
+//! * `address` is where the database is, `tls` how its server proves that it is the one.
 //! * `link` is one connection, `sql` its statements, `schema` the tables and their versions.
 
+mod address;
 mod cache;
 mod changes;
 mod engine;
@@ -18,6 +20,7 @@ mod error;
 mod link;
 mod schema;
 mod sql;
+mod tls;
 
 pub use engine::PostgresEngine;
 pub use error::PostgresError;

@@ -4,30 +4,12 @@ use std::future::Future;
 use std::time::Duration;
 
 use tokio::runtime::{Builder, Runtime};
-use tokio_postgres::config::TargetSessionAttrs;
-use tokio_postgres::{Client, Config, NoTls};
+use tokio_postgres::{Client, NoTls};
 
+use crate::address::{Address, PATIENCE};
 use crate::error::PostgresError;
 use crate::schema;
 use crate::sql::{self, Statements};
-
-/// Time that a server has to take a connection.
-const CONNECT_PATIENCE: Duration = Duration::from_secs(2);
-/// Time that a statement has.
-const PATIENCE: Duration = Duration::from_secs(5);
-
-/// Reads where a database is. Of several servers the one that can be written to is taken.
-pub(crate) fn config(text: &str) -> Result<Config, PostgresError> {
-    let malformed = |source| PostgresError::Malformed { text: text.to_owned(), source };
-    let mut config: Config = text.parse().map_err(malformed)?;
-    config.target_session_attrs(TargetSessionAttrs::ReadWrite);
-    if config.get_connect_timeout().is_none() {
-        config.connect_timeout(CONNECT_PATIENCE);
-    }
-    config.keepalives_idle(Duration::from_secs(5));
-    config.tcp_user_timeout(PATIENCE);
-    Ok(config)
-}
 
 /// A connection.
 pub(crate) struct Link {
@@ -38,12 +20,10 @@ pub(crate) struct Link {
 
 impl Link {
     /// Connects, and makes the tables if they are missing.
-    pub(crate) fn connect(config: &Config) -> Result<Self, PostgresError> {
+    pub(crate) fn connect(address: &Address) -> Result<Self, PostgresError> {
         let runtime = Builder::new_current_thread().enable_all().build()?;
         let connecting = async {
-            let (mut client, connection) = config.connect(NoTls).await?;
-            // It goes on whenever somebody waits for an answer.
-            tokio::spawn(connection);
+            let mut client = reach(address).await?;
             sql::begin_session(&client).await?;
             schema::prepare(&mut client).await?;
             let statements = Statements::prepare(&client).await?;
@@ -65,6 +45,23 @@ impl Link {
     /// False once the connection is known to be gone.
     pub(crate) fn is_open(&self) -> bool {
         !self.client.is_closed()
+    }
+}
+
+/// Connects to the first server that can be written to. The connection goes on whenever somebody
+/// waits for an answer.
+async fn reach(address: &Address) -> Result<Client, tokio_postgres::Error> {
+    match &address.tls {
+        None => {
+            let (client, connection) = address.config.connect(NoTls).await?;
+            tokio::spawn(connection);
+            Ok(client)
+        }
+        Some(tls) => {
+            let (client, connection) = address.config.connect(tls.clone()).await?;
+            tokio::spawn(connection);
+            Ok(client)
+        }
     }
 }
 

@@ -3,8 +3,9 @@
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use tokio_postgres::{Client, Config, Error};
+use tokio_postgres::{Client, Error};
 
+use crate::address::Address;
 use crate::error::PostgresError;
 use crate::link::Link;
 use crate::sql::Statements;
@@ -24,19 +25,19 @@ struct Links {
 
 /// A few connections.
 pub(super) struct Pool {
-    config: Config,
+    address: Address,
     links: Mutex<Links>,
     returned: Condvar,
 }
 
 impl Pool {
-    pub(super) fn new(config: Config) -> Self {
-        Self { config, links: Mutex::default(), returned: Condvar::new() }
+    pub(super) fn new(address: Address) -> Self {
+        Self { address, links: Mutex::default(), returned: Condvar::new() }
     }
 
     /// A connection of its own.
     pub(super) fn connect(&self) -> Result<Link, PostgresError> {
-        Link::connect(&self.config)
+        Link::connect(&self.address)
     }
 
     /// Asks once over a connection that is kept, and again over new ones while the server does not

@@ -85,10 +85,7 @@ impl Cluster {
     /// A directory for a server, and who ends that.
     fn empty() -> Self {
         let directory = tempfile::Builder::new().prefix("byname-pg").tempdir().unwrap();
-        if rustix::process::getuid().is_root() {
-            let chown = Command::new("chown").arg(SERVER_USER).arg(directory.path()).status();
-            assert!(chown.unwrap().success());
-        }
+        give_to_server(directory.path());
         let data = directory.path().join("data");
         let stop = format!(
             "read line; '{}' -D '{}' -m immediate stop",
@@ -114,10 +111,15 @@ impl Cluster {
 
     /// Starts the server that was stopped, and waits until it takes connections.
     pub(crate) fn start_again(&self) {
+        self.start_with("-c listen_addresses=");
+    }
+
+    /// The same with settings of one's own.
+    pub(crate) fn start_with(&self, settings: &str) {
         let mut start = as_server(program("pg_ctl"));
         start.arg("-D").arg(self.data()).arg("-l").arg(self.path().join("log"));
         let options = format!(
-            "-c listen_addresses= -c unix_socket_directories={} -c shared_buffers=32MB \
+            "{settings} -c unix_socket_directories={} -c shared_buffers=32MB \
                 -c wal_retrieve_retry_interval=100ms",
             self.path().display()
         );
@@ -175,6 +177,14 @@ impl Drop for Cluster {
         drop(self.keeper.stdin.take());
         // The directory goes after the server.
         let _ = self.keeper.wait();
+    }
+}
+
+/// Makes a file the server's.
+pub(crate) fn give_to_server(path: &Path) {
+    if rustix::process::getuid().is_root() {
+        let chown = Command::new("chown").arg(SERVER_USER).arg(path).status();
+        assert!(chown.unwrap().success());
     }
 }
 

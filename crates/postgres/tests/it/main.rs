@@ -40,4 +40,5 @@ mod suite;
 #[path = "../../../catalog/tests/it/support.rs"]
 #[allow(dead_code, reason = "other tests of the catalog use the rest")]
 mod support;
+mod tls;
 mod under_test;
