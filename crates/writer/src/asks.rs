@@ -20,6 +20,9 @@ pub(crate) const PATIENCE_NS: u64 = 60_000 * MS_NS;
 /// The same if there is no route to somebody who has never answered, or who can be replaced.
 const NO_ROUTE_NS: u64 = 3000 * MS_NS;
 
+/// Lateness from which on whoever drives this was stopped: the process, or the machine.
+const STOPPED_NS: u64 = 2000 * MS_NS;
+
 /// Why an Interest is given up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum GivenUp {
@@ -149,6 +152,20 @@ impl<T: Clone> Asks<T> {
         Some(out)
     }
 
+    /// Time in which this program was stopped counts for nobody's patience: who was not asked
+    /// cannot have answered.
+    pub(crate) fn handle_time(&mut self, now_ns: u64) {
+        let Some(due_ns) = self.poll_deadline() else { return };
+        let late_ns = now_ns.saturating_sub(due_ns);
+        if late_ns < STOPPED_NS {
+            return;
+        }
+        for ask in self.asks.values_mut() {
+            ask.since_ns += late_ns;
+            ask.no_route_ns = ask.no_route_ns.map(|since_ns| since_ns + late_ns);
+        }
+    }
+
     /// The next one whose time is over.
     pub(crate) fn poll_given_up(&mut self, now_ns: u64) -> Option<(T, GivenUp)> {
         let over = |since_ns: u64, bound_ns| now_ns.saturating_sub(since_ns) >= bound_ns;
@@ -169,5 +186,55 @@ impl<T: Clone> Asks<T> {
             ask.due_ns.min(ask.since_ns + PATIENCE_NS).min(no_route_ns)
         };
         self.asks.values().map(deadline).min()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Asks, GivenUp, MS_NS, PATIENCE_NS};
+    use byname_packet::InterestBuilder;
+
+    fn asked(now_ns: u64) -> Asks<u8> {
+        let name: byname_packet::Name = "/lab/32=catalog/create".parse().unwrap();
+        let (mut asks, mut wire) = (Asks::new(), Vec::new());
+        InterestBuilder::new(name.view()).encode(&mut wire);
+        asks.ask_head(1, wire, (now_ns, true));
+        asks
+    }
+
+    /// Runs it as a driver does until a moment; how often it was sent, and what was given up.
+    fn run(asks: &mut Asks<u8>, until_ns: u64) -> (usize, Option<(u8, GivenUp)>) {
+        let mut sent = 0;
+        while let Some(now_ns) = asks.poll_deadline().filter(|due_ns| *due_ns <= until_ns) {
+            asks.handle_time(now_ns);
+            let given_up = asks.poll_given_up(now_ns);
+            if given_up.is_some() {
+                return (sent, given_up);
+            }
+            sent += usize::from(asks.poll_send(now_ns, 0).is_some());
+        }
+        (sent, None)
+    }
+
+    #[test]
+    fn who_is_silent_for_the_time_is_given_up() {
+        let (sent, given_up) = run(&mut asked(0), 2 * PATIENCE_NS);
+        assert!(sent > 30, "{sent}");
+        assert_eq!(given_up, Some((1, GivenUp::Silence)));
+    }
+
+    /// A program that was stopped (SIGSTOP, a frozen machine) asks again before it says that nobody
+    /// answers.
+    #[test]
+    fn time_in_which_the_program_was_stopped_counts_for_nobodys_patience() {
+        let mut asks = asked(0);
+        assert!(run(&mut asks, 5000 * MS_NS).0 >= 4);
+        let woken_ns = 5000 * MS_NS + 10 * PATIENCE_NS;
+        asks.handle_time(woken_ns);
+        assert_eq!(asks.poll_given_up(woken_ns), None);
+        assert!(asks.poll_send(woken_ns, 0).is_some(), "it is asked again");
+        let (sent, given_up) = run(&mut asks, woken_ns + 2 * PATIENCE_NS);
+        assert!(sent > 25, "{sent}");
+        assert_eq!(given_up, Some((1, GivenUp::Silence)), "who stays silent is given up");
     }
 }

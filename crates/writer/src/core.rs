@@ -283,6 +283,7 @@ impl WriterCore {
             self.renew_ns = now.now_ns + RENEW_NS;
             self.renew(now)?;
         }
+        self.asks.handle_time(now.now_ns);
         while let Some((about, why)) = self.asks.poll_given_up(now.now_ns) {
             self.give_up(about, why, now)?;
         }
