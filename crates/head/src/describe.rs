@@ -7,6 +7,7 @@
 //! belongs to a later transaction than all that were announced, so they never go back, and every
 //! head announces the same.
 
+use byname_catalog::engine::EngineError;
 use byname_catalog::id::{ContentId, DiskId, InodeId, TransactionNumber, Version};
 use byname_catalog::{
     Content, Detail, DiskState, EntryName, Failure, Inode, Kind, ListedEntry, PAGE_ROWS_MAX, Place,
@@ -343,6 +344,7 @@ fn list_failure(failure: Failure) -> ListFailure {
     match failure {
         Failure::Refused(Refusal::AccessDenied) => ListFailure::NoPermission,
         Failure::Refused(_) => ListFailure::NotFound,
+        Failure::Engine(EngineError::Conflict | EngineError::Failed(_)) => ListFailure::Unavailable,
         Failure::Engine(error) => {
             tracing::warn!(%error, "cannot list");
             ListFailure::Failed

@@ -306,7 +306,7 @@ impl Head {
             Err(_) if has_others => None,
             term => term?,
         };
-        let backend = CatalogBackend::new(site.clone(), engine.clone());
+        let backend = CatalogBackend::new(site.clone(), engine.clone()).shared(has_others);
         let mount = MountConfig {
             prefix: site.view().to_name(),
             source: MountSource::Backend(Arc::new(backend)),

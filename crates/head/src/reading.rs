@@ -35,12 +35,20 @@ pub(crate) fn steady<T>(
 pub struct CatalogBackend {
     site: SiteName,
     engine: Arc<dyn Engine>,
+    /// The engine may be away and come back, or another head may reach it.
+    is_shared: bool,
 }
 
 impl CatalogBackend {
     /// The tree of a site in an engine.
     pub fn new(site: SiteName, engine: Arc<dyn Engine>) -> Self {
-        Self { site, engine }
+        Self { site, engine, is_shared: false }
+    }
+
+    /// Says nothing while the engine is away, instead of that it fails.
+    #[must_use]
+    pub fn shared(self, is_shared: bool) -> Self {
+        Self { is_shared, ..self }
     }
 
     fn described(&self, path: &[u8]) -> Result<Described, Failure> {
@@ -66,6 +74,12 @@ impl Backend for CatalogBackend {
             Ok(Described::Directory(stat)) => Ok(Found::Directory(Box::new(Located(stat)))),
             Err(Failure::Refused(Refusal::AccessDenied)) => Err(LocateError::NoPermission),
             Err(Failure::Refused(_)) => Err(LocateError::NotFound),
+            // A signed failure would end a reader that waits.
+            Err(Failure::Engine(error @ (EngineError::Conflict | EngineError::Failed(_))))
+                if self.is_shared =>
+            {
+                Err(LocateError::Unavailable(std::io::Error::other(error)))
+            }
             Err(Failure::Engine(error)) => Err(LocateError::Failed(std::io::Error::other(error))),
         }
     }
@@ -84,11 +98,14 @@ impl Backend for CatalogBackend {
                 ListingKind::Names => describer.listing(path, bytes_max),
                 ListingKind::Manifest => describer.manifest(path, bytes_max),
             };
-            if !matches!(listed, Err(ListFailure::Failed)) {
+            if !matches!(listed, Err(ListFailure::Unavailable)) {
                 return Some(listed);
             }
         }
-        Some(Err(ListFailure::Failed))
+        Some(Err(match self.is_shared {
+            true => ListFailure::Unavailable,
+            false => ListFailure::Failed,
+        }))
     }
 
     fn describe(&self, path: &[u8]) -> String {

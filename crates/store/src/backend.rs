@@ -81,6 +81,9 @@ pub enum LocateError {
     /// The back-end failed.
     #[error("cannot read: {0}")]
     Failed(#[source] std::io::Error),
+    /// The back-end cannot be asked at present.
+    #[error("not available at present: {0}")]
+    Unavailable(#[source] std::io::Error),
 }
 
 /// An open file, in one state.

@@ -228,6 +228,11 @@ impl Executor {
                 tracing::warn!(path, %error, "cannot look up");
                 Located::Failed
             }
+            Err(LocateError::Unavailable(error)) => {
+                let path = located.backend.describe(&located.path);
+                tracing::debug!(path, %error, "cannot be looked up at present");
+                Located::Unavailable
+            }
         }
     }
 

@@ -81,6 +81,7 @@ fn failure(error: &LocateError) -> ListFailure {
         LocateError::NotFound => ListFailure::NotFound,
         LocateError::NoPermission => ListFailure::NoPermission,
         LocateError::Failed(_) => ListFailure::Failed,
+        LocateError::Unavailable(_) => ListFailure::Unavailable,
     }
 }
 

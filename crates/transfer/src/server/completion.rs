@@ -110,6 +110,7 @@ impl Server {
             Located::NotFound => self.finish_absent(id, Absence::NotFound, now),
             Located::NoPermission => self.finish_absent(id, Absence::NoPermission, now),
             Located::Failed => self.finish_unreadable(id, now),
+            Located::Unavailable => self.finish_silently(id),
         }
     }
 

@@ -35,6 +35,8 @@ pub struct Counters {
     pub changed: u64,
     /// Nack: reading failed.
     pub failed: u64,
+    /// Not answered: what the answer depends on could not be asked.
+    pub unavailable: u64,
     /// Nack (congestion): too many Interests wait, or the asker has more of them than are free.
     pub pending_full: u64,
     /// Nack (congestion): more signatures wanted than the asker's share in a second.

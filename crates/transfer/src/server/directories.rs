@@ -81,6 +81,7 @@ impl Server {
                 return self.finish_absent(id, Absence::ListingTooLarge, now);
             }
             Err(ListFailure::Failed) => return self.finish_unreadable(id, now),
+            Err(ListFailure::Unavailable) => return self.finish_silently(id),
         };
         let took_ns = now.now_ns.saturating_sub(asked.now_ns);
         if let Some(versioned) = &listing.versioned {

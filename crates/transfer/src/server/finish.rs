@@ -88,6 +88,11 @@ impl Server {
         self.finish_absent(id, Absence::Unreadable { code: numbers::ERROR_UNREADABLE }, now);
     }
 
+    /// Ends a task without an answer: whoever waits asks somebody else, or again.
+    pub(super) fn finish_silently(&mut self, id: u64) {
+        self.counters.unavailable += self.end_task(id).len() as u64;
+    }
+
     /// Answers "being written" to those who waited long enough.
     pub(super) fn give_up_quiet(&mut self, id: u64, until_ns: u64, now: Now) {
         let hold_ns = self.config.hold_quiet_ns;

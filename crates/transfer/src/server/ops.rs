@@ -232,6 +232,9 @@ pub enum Located {
     NoPermission,
     /// Reading failed for another reason.
     Failed,
+    /// What would say it cannot be asked at present: nothing is answered, as if nobody were here,
+    /// so that others are asked, or the same again.
+    Unavailable,
 }
 
 /// A directory read whole, with the tree over its payload.
@@ -273,6 +276,8 @@ pub enum ListFailure {
     TooLarge,
     /// Reading failed for another reason.
     Failed,
+    /// As [`Located::Unavailable`].
+    Unavailable,
 }
 
 /// Result of hashing.

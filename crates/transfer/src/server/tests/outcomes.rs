@@ -313,6 +313,20 @@ fn an_answer_is_signed_anew_when_it_has_been_used_for_so_long() {
     assert_eq!((server.counters().failed, server.levels().answers), (1, 2));
 }
 
+/// A head whose database is gone says nothing of paths: a signed failure would end a reader that
+/// waits for it to come back, or for another head.
+#[test]
+fn nothing_is_said_while_what_would_say_it_cannot_be_asked() {
+    let mut server = server(ServerConfig::default());
+    ask(&mut server, "/t/f/32=metadata", 4000, at(0));
+    located(&mut server, Located::Unavailable, at(0));
+    assert!(server.poll_transmit().is_none());
+    assert_eq!((server.counters().unavailable, server.counters().failed), (1, 0));
+    ask(&mut server, "/t/f/32=metadata", 4000, at(1));
+    located(&mut server, Located::NotFound, at(1));
+    assert_eq!(sent(&mut server), absent(Absence::NotFound), "the next one asks anew");
+}
+
 #[test]
 fn all_that_is_known_of_a_file_is_announced() {
     let mut server = server(ServerConfig::default());
