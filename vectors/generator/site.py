@@ -263,6 +263,9 @@ def good_contents():
     yield "list-answer", "the last page", ANSWER, TERM + listed(300) + tlv(LAST)
     yield "list-answer", "nothing at all", ANSWER, TERM + tlv(LAST)
     yield "list-answer", "of another generation", ANSWER, nni(REFUSED, 4)
+    yield "proof-answer", "the octets of a small content", ANSWER, TERM + tlv(0xF732, b"octets")
+    yield "proof-answer", "the longest", ANSWER, TERM + tlv(0xF732, b"p" * 6432)
+    yield "proof-answer", "it is not there", ANSWER, nni(REFUSED, 16)
     yield "copy-answer", "no copy", ANSWER, tlv(COPIES, DISK_STATE)
     yield "copy-answer", "two copies", ANSWER, tlv(
         COPIES, DISK_STATE, tlv(COMPLETE, A_COPY), tlv(BUILDING, A_COPY))
@@ -311,6 +314,9 @@ def bad_contents():
     yield "list-answer", "nothing, and more to come", ANSWER, TERM, "bad-value"
     yield "list-answer", "a content without a root", ANSWER, (
         TERM + tlv(LISTED, CONTENT_ID, nni(SIZE, 1))), "missing"
+    yield "proof-answer", "without a proof", ANSWER, TERM, "missing"
+    yield "proof-answer", "of no term", ANSWER, tlv(0xF732, b"octets"), "missing"
+    yield "proof-answer", "6433 octets", ANSWER, TERM + tlv(0xF732, b"p" * 6433), "bad-length"
     yield "copy-answer", "nothing", ANSWER, b"", "missing"
     yield "copy-answer", "6145 octets", ANSWER, tlv(OCTETS, b"o" * 6145), "bad-length"
     yield "copy-answer", "of no disk", ANSWER, tlv(COPIES, TERM), "missing"
@@ -378,6 +384,8 @@ def good_packets():
     yield "list", "from the beginning", order(b"list", TERM + nni(GENERATION, 4))
     yield "list", "from a content on, reread", order(
         b"list", TERM + nni(GENERATION, 4) + tlv(REREAD) + CONTENT_ID)
+    yield "prove", "a content", order(
+        b"prove", TERM + nni(GENERATION, 4) + tlv(0xF730, b"\x05" * 32) + CONTENT_ID)
     place = nni(EDITION, 3) + nni(OFFSET, 70_000)
     keep = TERM + nni(GENERATION, 4) + place + tlv(DIGEST, b"\x05" * 32) + nni(SINCE, 70)
     yield "keep", "rows", order(b"keep", keep + tlv(ROWS, b"rows"))
@@ -411,6 +419,11 @@ def bad_packets():
     yield "list", "without a generation", order(b"list", TERM + CONTENT_ID)
     yield "list", "after two contents", order(
         b"list", TERM + nni(GENERATION, 4) + CONTENT_ID * 2)
+    challenge = TERM + nni(GENERATION, 4) + tlv(0xF730, b"\x05" * 32)
+    yield "prove", "nothing", order(b"prove", challenge)
+    yield "prove", "two contents", order(b"prove", challenge + CONTENT_ID * 2)
+    yield "prove", "a challenge of 31 octets", order(
+        b"prove", TERM + nni(GENERATION, 4) + tlv(0xF730, b"\x05" * 31) + CONTENT_ID)
     before = tlv(DIGEST, bytes(32)) + nni(SINCE, 0)
     place = TERM + nni(GENERATION, 4) + nni(EDITION, 3) + nni(OFFSET, 0)
     keep = place + before

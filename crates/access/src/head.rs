@@ -149,6 +149,16 @@ impl HeadSession {
     /// # Errors
     /// [`AccessError`].
     pub fn page(&mut self, subject: &str, after: &str) -> Result<Vec<Value>, AccessError> {
+        let answer = self.answer_to(subject, after)?;
+        let text = String::from_utf8_lossy(Data::decode(&answer)?.content).into_owned();
+        Ok(text.lines().map(serde_json::from_str).collect::<Result<_, _>>()?)
+    }
+
+    /// The packet that answers a query.
+    ///
+    /// # Errors
+    /// [`AccessError`].
+    pub fn answer_to(&mut self, subject: &str, after: &str) -> Result<Vec<u8>, AccessError> {
         self.agree_in_time()?;
         let question = format!("{subject} {after}");
         let question = question.trim_end().as_bytes();
@@ -164,10 +174,7 @@ impl HeadSession {
                     std::thread::sleep(PAUSE);
                 }
                 Ok(outcome) => return Err(failed(outcome)),
-                Err(_) => {
-                    let text = String::from_utf8_lossy(data.content).into_owned();
-                    return Ok(text.lines().map(serde_json::from_str).collect::<Result<_, _>>()?);
-                }
+                Err(_) => return Ok(answer),
             }
         }
     }

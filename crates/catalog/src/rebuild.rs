@@ -23,6 +23,7 @@ use crate::catalog::{CatalogError, raise_bindings};
 use crate::check::derive;
 use crate::engine::{Engine, EngineError, Rows, Span, Table, Writes};
 use crate::id::{LeaseEpoch, TransactionNumber, epoch_of, epoch_start};
+use crate::ops::KEPT_NS;
 use crate::record::{COUNTERS_KEY, Counters, Expiry, LEASE_KEY, Lease, SITE_KEY, Site, User};
 use crate::refusal::Refusal;
 use crate::view::{View, decoded, read};
@@ -185,7 +186,12 @@ fn derive_rows(engine: &dyn Engine, now_ns: u64) -> Result<u64, CatalogError> {
         batch.record(|view| view.set(key, &replica))?;
     }
     for what in derived.due {
-        batch.record(|view| view.mark(Table::Expiry, Expiry::key(what, now_ns)))?;
+        // What was replaced or removed stays for those who read it, as if that had been just now.
+        let due_ns = match what {
+            Expiry::Kept(_) | Expiry::Nameless(_) => now_ns.saturating_add(KEPT_NS),
+            _ => now_ns,
+        };
+        batch.record(|view| view.mark(Table::Expiry, Expiry::key(what, due_ns)))?;
     }
     batch.commit()?;
     Ok(derived.highest)

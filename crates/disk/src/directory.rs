@@ -153,6 +153,19 @@ impl DiskDirectory {
         File::open(self.layout.object(content)).ok()
     }
 
+    /// Octets of stored content from a place in it, at most so many; none behind its end.
+    ///
+    /// # Errors
+    /// Those of the file system.
+    pub fn read_object(
+        &self,
+        content: ContentId,
+        offset: u64,
+        bytes_max: usize,
+    ) -> std::io::Result<Vec<u8>> {
+        self.layout.files.read_at(&self.layout.object(content), offset, bytes_max)
+    }
+
     /// Begins to take content of `size` octets.
     ///
     /// # Errors

@@ -283,6 +283,11 @@ impl Machine {
         (page, stored.next().is_none())
     }
 
+    /// A content, if it is stored.
+    pub fn stored(&self, content: ContentId) -> Option<Listed> {
+        listed(self.contents.get_key_value(&content)?)
+    }
+
     /// An order to pull a content, verified. The same order again tells how it goes.
     pub fn handle_insert(&mut self, pull: Pull, now_ns: u64) -> Progress {
         self.highest = self.highest.max(number(&pull.content));

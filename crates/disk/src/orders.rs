@@ -4,6 +4,7 @@
 //! A receipt is signed anew whenever its order is repeated: what it says is in the record.
 
 mod copies;
+mod proofs;
 
 use byname_catalog::id::LeaseEpoch;
 use byname_catalog::{Answer, Receipt, Resolution};
@@ -11,14 +12,15 @@ use byname_packet::{Data, Interest, Name, NameRef, SignError};
 use byname_security::trust::Validator;
 use byname_site::{
     Authentic, Check, Claim, CopyAnswer, DiskName, DiskRefusal, DiskView, Drop, DropAnswer,
-    Identity, Insert, InsertAnswer, LISTED_MAX, List, ListAnswer, Listed, Outcome, Reply,
-    ScrubState, SignedReceipt, SiteAnswer, SiteName, check_data,
+    Identity, Insert, InsertAnswer, LISTED_MAX, List, ListAnswer, Listed, Outcome, ProveAnswer,
+    Reply, ScrubState, SignedReceipt, SiteAnswer, SiteName, check_data,
 };
 use byname_transfer::server::SharedSigner;
 
 use crate::copying::CopyWork;
 use crate::error::StoreFailure;
 use crate::machine::{DropId, DropOutcome, Machine, Progress, Refusal};
+use crate::proving::ProofWork;
 use crate::pull::{Kept, Pull};
 
 /// The disk as its orders name it, and whom it believes.
@@ -52,6 +54,8 @@ pub enum Handled {
     /// Read these contents anew, and answer with what they are ([`Orders::page`]); the flag says
     /// that none come after them.
     Reread(Vec<Listed>, bool),
+    /// Make this proof, and answer with it ([`Orders::answer_proof`]).
+    Prove(ProofWork),
     /// Do this with the copies, and answer with what came of it ([`Orders::answer_copy`]).
     Copy(CopyWork),
     /// Fetch this certificate, add it to the validator, and hand the Interest over again.
@@ -67,6 +71,7 @@ enum Decided {
     RefusedDrop(DiskRefusal),
     RefusedList(DiskRefusal),
     RefusedCopy(DiskRefusal),
+    RefusedProof(DiskRefusal),
 }
 
 impl Orders {
@@ -98,6 +103,9 @@ impl Orders {
             Decided::RefusedCopy(why) => {
                 CopyAnswer::Refused(why).encode(interest.name, &*self.signer)
             }
+            Decided::RefusedProof(why) => {
+                ProveAnswer::Refused(why).encode(interest.name, &*self.signer)
+            }
         };
         refusal.map(Handled::Refused)
     }
@@ -116,6 +124,9 @@ impl Orders {
         }
         if self.site.parse_list(interest.name).as_ref() == Some(&self.disk) {
             return self.list(interest, machine, unix_s);
+        }
+        if self.site.parse_prove(interest.name).as_ref() == Some(&self.disk) {
+            return Ok(self.prove(interest, machine, unix_s));
         }
         if self.site.parse_keep(interest.name).as_ref() == Some(&self.disk) {
             return Ok(self.keep(interest, machine, unix_s));
@@ -211,11 +222,18 @@ impl Orders {
         let view = DiskView { name, generation, epoch };
         match order.check(&self.site, interest, view, (&mut self.validator, unix_s)) {
             Check::Accepted(()) => match machine.handle_drop(order.epoch, &order.contents) {
-                Ok(id) => Decided::Handled(Handled::Later(id)),
+                Ok(id) => {
+                    let (term, count) = (order.epoch.0, order.contents.len());
+                    tracing::debug!(term, count, "a head is obeyed");
+                    Decided::Handled(Handled::Later(id))
+                }
                 Err(why) => Decided::RefusedDrop(refusal(why)),
             },
             Check::NeedCertificate(name) => Decided::Handled(Handled::NeedCertificate(name)),
-            Check::Refused(why) => Decided::RefusedDrop(why),
+            Check::Refused(why) => {
+                tracing::debug!(term = order.epoch.0, %why, "a head is not obeyed");
+                Decided::RefusedDrop(why)
+            }
         }
     }
 

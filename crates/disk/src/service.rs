@@ -8,8 +8,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use byname_catalog::id::ContentId;
 use byname_client::Stop;
 use byname_packet::lp::nack_reason;
-use byname_packet::{Data, Name, NameRef};
-use byname_site::{Check, Listed};
+use byname_packet::{Data, Name, NameRef, SignError};
+use byname_site::Check;
 use byname_store::Service;
 use byname_transfer::server::{Arrival, Echo, Now, Outgoing};
 
@@ -21,7 +21,7 @@ use crate::orders::{Handled, Orders};
 use crate::refusal_budget::RefusalBudget;
 use crate::rereads::{Reread, Rereads};
 use crate::scrub::Scrub;
-use crate::workers::{Change, Event, Page, PullWork, Question, Workers};
+use crate::workers::{Change, Event, Page, PullWork, Question, ReadWork, Workers};
 
 const SECOND_NS: u64 = 1_000_000_000;
 /// Pause between two attempts to write.
@@ -158,6 +158,7 @@ impl DiskService {
             }
             Event::Resolved(content, wire) => self.handle_resolved(content, wire, now),
             Event::Reread(page) => self.handle_reread(*page),
+            Event::Proved(name, proof) => self.handle_proof(&name, proof),
             Event::Copied(number, copied) => self.handle_copied(number, copied),
             Event::Scrubbed(scrubbed) => {
                 if let Some(scrub) = &mut self.scrub {
@@ -214,6 +215,16 @@ impl DiskService {
         }
     }
 
+    fn handle_proof(&mut self, name: &Name, proof: Option<Vec<u8>>) {
+        match self.orders.answer_proof(name.view(), &self.machine, proof) {
+            Ok(wire) => {
+                let echoes = self.rereads.finish(name.view(), wire.clone());
+                self.out.extend(echoes.iter().map(|echo| echo.wrap(&wire)));
+            }
+            Err(error) => tracing::warn!(%error, "cannot sign an answer"),
+        }
+    }
+
     fn handle_copied(&mut self, number: u64, copied: Copied) {
         let Some((name, echo)) = self.copying.finish(number) else { return };
         match self.orders.answer_copy(name.view(), &self.machine, copied) {
@@ -237,22 +248,25 @@ impl DiskService {
     }
 
     /// Contents are read anew, unless that is being done or was done just now.
-    fn begin_reread(&mut self, name: NameRef<'_>, page: (Vec<Listed>, bool), echo: Echo) {
+    fn begin_reread(&mut self, name: NameRef<'_>, work: ReadWork, echo: Echo) {
+        let is_proof = matches!(work, ReadWork::Proof(_));
         match self.rereads.handle(name, echo) {
             Reread::Answered(wire) => self.out.push_back(echo.wrap(&wire)),
             Reread::Joined => {}
             Reread::Begin => {
-                let (contents, is_last) = page;
-                let page = Page { name: name.to_name(), contents, is_last };
-                if self.workers.rereads.send(page).is_err() {
+                if self.workers.rereads.send(work).is_err() {
                     tracing::error!("a thread of the disk has ended");
                 }
             }
-            Reread::Busy => match self.orders.busy(name) {
+            Reread::Busy => match self.busy(name, is_proof) {
                 Ok(wire) => self.out.push_back(echo.wrap(&wire)),
                 Err(error) => tracing::warn!(%error, "cannot sign an answer"),
             },
         }
+    }
+
+    fn busy(&self, name: NameRef<'_>, is_proof: bool) -> Result<Vec<u8>, SignError> {
+        if is_proof { self.orders.busy_proof(name) } else { self.orders.busy(name) }
     }
 
     /// Asks for a certificate. What it is needed for comes again: whoever sends an order repeats
@@ -341,6 +355,7 @@ impl Service for DiskService {
             site.parse_insert(name),
             site.parse_drop(name),
             site.parse_list(name),
+            site.parse_prove(name),
             site.parse_keep(name),
             site.parse_recall(name),
         ];
@@ -372,7 +387,11 @@ impl Service for DiskService {
                 self.answer_inserts(full.into_iter().collect(), now.now_ns);
             }
             Ok(Handled::Reread(contents, is_last)) => {
-                self.begin_reread(interest.name, (contents, is_last), echo);
+                let page = Page { name: interest.name.to_name(), contents, is_last };
+                self.begin_reread(interest.name, ReadWork::Page(page), echo);
+            }
+            Ok(Handled::Prove(work)) => {
+                self.begin_reread(interest.name, ReadWork::Proof(work), echo);
             }
             Ok(Handled::Copy(work)) => self.begin_copy(interest.name, work, echo),
             Ok(Handled::NeedCertificate(name)) => self.fetch_certificate(name, now.now_ns),

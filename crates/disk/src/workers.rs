@@ -22,6 +22,7 @@ use crate::directory::DiskDirectory;
 use crate::error::StoreFailure;
 use crate::load::LoadMeter;
 use crate::pacer::Pacer;
+use crate::proving::ProofWork;
 use crate::pull::{Kept, Pull, Watch, pull};
 use crate::rereads::reread;
 use crate::scrub::{ScrubWork, Scrubbed};
@@ -57,6 +58,8 @@ pub enum Event {
     Copied(u64, Copied),
     /// What the contents of a page are by now.
     Reread(Box<Page>),
+    /// A proof was made, or cannot be; the name of the order's Interest.
+    Proved(Name, Option<Vec<u8>>),
     /// What the disk has read of its own accord.
     Scrubbed(Scrubbed),
 }
@@ -69,6 +72,14 @@ pub struct Page {
     pub contents: Vec<Listed>,
     /// None come after them.
     pub is_last: bool,
+}
+
+/// Work of the thread that reads what the head wants to be read.
+pub enum ReadWork {
+    /// Contents to be read anew; ends with [`Event::Reread`].
+    Page(Page),
+    /// A proof to be made; ends with [`Event::Proved`].
+    Proof(ProofWork),
 }
 
 /// Work of the thread that changes what is on the disk.
@@ -203,7 +214,7 @@ pub struct Workers {
     pub(crate) pulls: Sender<PullWork>,
     pub(crate) changes: Sender<Change>,
     pub(crate) questions: Sender<Question>,
-    pub(crate) rereads: Sender<Page>,
+    pub(crate) rereads: Sender<ReadWork>,
     pub(crate) scrubs: Sender<ScrubWork>,
     pub(crate) load: LoadMeter,
     /// Gone with the queues: what takes long ends then.
@@ -218,8 +229,8 @@ pub struct WorkQueues {
     pub changes: Receiver<Change>,
     /// Questions to the head.
     pub questions: Receiver<Question>,
-    /// Contents to read anew; each page ends with [`Event::Reread`].
-    pub rereads: Receiver<Page>,
+    /// Contents to read because the head asks.
+    pub rereads: Receiver<ReadWork>,
     /// Contents to read slowly; each work ends with [`Event::Scrubbed`].
     pub scrubs: Receiver<ScrubWork>,
 }
@@ -338,12 +349,20 @@ impl Shared {
         }
     }
 
-    fn run_rereads(&self, pages: &Receiver<Page>) {
-        while let Ok(Page { name, contents, is_last }) = pages.recv() {
-            let wanted = contents.len();
-            let contents = reread(&self.directory.objects(), contents);
-            let is_last = is_last && contents.len() == wanted;
-            self.tell(Event::Reread(Box::new(Page { name, contents, is_last })));
+    fn run_rereads(&self, work: &Receiver<ReadWork>) {
+        while let Ok(work) = work.recv() {
+            self.tell(match work {
+                ReadWork::Proof(work) => {
+                    let proof = work.carry_out(&self.directory);
+                    Event::Proved(work.name, proof)
+                }
+                ReadWork::Page(Page { name, contents, is_last }) => {
+                    let wanted = contents.len();
+                    let contents = reread(&self.directory.objects(), contents);
+                    let is_last = is_last && contents.len() == wanted;
+                    Event::Reread(Box::new(Page { name, contents, is_last }))
+                }
+            });
         }
     }
 

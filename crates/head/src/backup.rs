@@ -15,6 +15,8 @@ mod error;
 mod lines;
 mod part;
 mod rows;
+mod seal;
+mod source;
 mod take;
 
 use std::fs;
@@ -27,7 +29,9 @@ use byname_catalog::{RowChange, Staging};
 
 pub use error::BackupError;
 pub use rows::Staged;
-pub use take::{BackupSource, Taken, export_lines, take, take_into};
+pub use seal::SealCheck;
+pub use source::BackupSource;
+pub use take::{Taken, export_lines, take, take_into};
 
 use part::{FrameKind, PartReader, SEGMENT, SNAPSHOT, SUFFIX};
 use rows::{digest, hex};
@@ -98,7 +102,7 @@ impl Part {
             match reader.frame()? {
                 (FrameKind::Rows, rows) => apply(&rows, &mut staging, &reader)?,
                 (FrameKind::Sum, _) => break,
-                (FrameKind::End, _) => {}
+                (FrameKind::End | FrameKind::Seal, _) => {}
                 _ => return Err(reader.damaged("there is something else than rows in it")),
             }
         }
@@ -210,6 +214,28 @@ impl Backup {
         Ok((count, octets))
     }
 
+    /// Sees that the head of the site vouches for every file, as it is now. Lines of JSON have no
+    /// seal.
+    ///
+    /// # Errors
+    /// [`BackupError`] of the first for which it does not.
+    pub fn check_seals(&self, check: &SealCheck<'_>) -> Result<(), BackupError> {
+        for part in self.snapshots.iter().chain(&self.segments) {
+            let path = || part.path.clone();
+            if part.is_text {
+                return Err(BackupError::Unsealed { path: path() });
+            }
+            let mut reader = PartReader::open(&part.path)?;
+            while reader.frame()?.0 != FrameKind::Sum {}
+            match reader.sealed() {
+                None => return Err(BackupError::Unsealed { path: path() }),
+                Some((sum, seal)) if check.is_genuine(seal, sum) => {}
+                Some(_) => return Err(BackupError::Forged { path: path() }),
+            }
+        }
+        Ok(())
+    }
+
     /// Writes the rows as they were as lines of JSON. `directory` is where they are put together.
     ///
     /// # Errors
@@ -255,7 +281,7 @@ fn apply_segment(
                 }
             }
             (FrameKind::Rows, rows) if is_wanted => apply(&rows, &mut staging, &reader)?,
-            (FrameKind::Rows | FrameKind::End, _) => {}
+            (FrameKind::Rows | FrameKind::End | FrameKind::Seal, _) => {}
             (FrameKind::Sum, _) => break,
             (FrameKind::About, _) => return Err(reader.damaged("it has two beginnings")),
         }

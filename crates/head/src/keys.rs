@@ -15,7 +15,7 @@ use byname_security::key::PublicKey;
 use byname_security::trust::Validator;
 use byname_site::{
     Authentic, Check, CopyAnswer, DiskName, DropAnswer, Identity, InsertAnswer, ListAnswer,
-    SignedReceipt, SiteName, Untrusted, check_data, check_interest,
+    ProveAnswer, SignedReceipt, SiteName, Untrusted, check_data, check_interest,
 };
 
 /// Components of a certificate's name behind `KEY`, at most.
@@ -167,6 +167,17 @@ impl<'a> Keys<'a> {
         let data = Data::decode(wire).map_err(|_| NotAuthentic::BadAnswer)?;
         self.check_disk(disk, &data)?;
         ListAnswer::decode(&data).map_err(|_| NotAuthentic::BadAnswer)
+    }
+
+    /// A disk's answer to a challenge, if that disk signed it.
+    pub(crate) fn prove_answer(
+        &self,
+        disk: &DiskName,
+        wire: &[u8],
+    ) -> Result<ProveAnswer, NotAuthentic> {
+        let data = Data::decode(wire).map_err(|_| NotAuthentic::BadAnswer)?;
+        self.check_disk(disk, &data)?;
+        ProveAnswer::decode(&data).map_err(|_| NotAuthentic::BadAnswer)
     }
 
     /// A disk's answer about its copies or a record, if that disk signed it.

@@ -9,6 +9,7 @@ use byname_site::{DiskRefusal, ScrubState};
 use crate::audit::AuditFiles;
 use crate::copies::CopyReport;
 use crate::fsck::FsckReports;
+use crate::proving::ProofReports;
 use crate::repair::RepairDesk;
 use crate::traffic::Traffic;
 
@@ -36,6 +37,8 @@ pub(crate) struct Observations {
     pub(crate) audit: Option<Arc<AuditFiles>>,
     /// What the latest comparison has found.
     pub(crate) fsck: FsckReports,
+    /// What disks were asked to prove last.
+    pub(crate) proofs: ProofReports,
     /// What operators want of replicas, and what was moved.
     pub(crate) repairs: RepairDesk,
     /// What the head is asked for, and by whom.

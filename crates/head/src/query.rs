@@ -13,6 +13,7 @@ mod fsck;
 mod limits;
 mod lines;
 mod place;
+mod prove;
 mod repairs;
 mod top;
 mod trash;
@@ -38,10 +39,18 @@ use lines::{Lines, ROWS_MAX, number};
 
 /// The operation of queries.
 const OPERATION: &str = "query";
+/// The subject of which the answer is signed by the site in any case.
+const SEAL: &str = "backup-seal";
 /// True for the name of a query's Interest.
 pub(crate) fn is_query(site: &SiteName, name: NameRef<'_>) -> bool {
     let prefix = site.command(OPERATION);
     prefix.view().is_prefix_of(name) && name.count() == prefix.view().count() + 1
+}
+
+/// True for a query whose answer others shall be shown, so that the site's key signs it.
+pub(crate) fn is_for_others(interest: &Interest<'_>) -> bool {
+    let parameters = interest.application_parameters.unwrap_or_default();
+    parameters.strip_prefix(SEAL.as_bytes()).is_some_and(|rest| rest.starts_with(b" "))
 }
 
 /// What a query is about, as `top` counts it.
@@ -84,6 +93,7 @@ pub(crate) fn answer(
         "log" => log(&reader, after),
         "backup-rows" => backup::rows(&reader, engine, after),
         "backup-log" => backup::log(&reader, after),
+        SEAL => backup::seal(&reader, after, unix_ns),
         "quotas" => limits::quotas(&reader, after, unix_ns),
         "trash" => trash::items(&reader, site, after),
         "trash-of" => trash::of_tree(&reader, &place::of(site, after)?),
@@ -109,6 +119,10 @@ pub(crate) fn answer(
         "audit" => audit(&reader, observations, after),
         "whoami" => whoami((&reader, engine), after),
         "acl" => place::acl(&reader, &place::of(site, after)?),
+        "prove-disk" => prove::of_disk(&reader, &observations.proofs, after),
+        "prove-file" => prove::of_file(&reader, &observations.proofs, &place::of(site, after)?),
+        "prove-state" => prove::state(&reader, &observations.proofs),
+        "prove" => prove::outcomes(&reader, &observations.proofs, after),
         "fsck-begin" => fsck::begin(&reader, &observations.fsck, after),
         "fsck-state" => fsck::state(&reader, &observations.fsck),
         "fsck" => fsck::findings(&reader, &observations.fsck, after),

@@ -9,10 +9,13 @@
 
 mod comparing;
 mod copying;
+mod proving;
 mod repairing;
+mod turns;
 
 pub use comparing::ListOrder;
 pub use copying::CopyOrders;
+pub use proving::ProveOrder;
 pub use repairing::RepairOrders;
 
 use std::collections::BTreeMap;
@@ -28,7 +31,8 @@ use byname_catalog::{
 use byname_face::{CommandClock, Exchange, Reply, random_u64};
 use byname_io::{Clock, ConnectError, Connection};
 use byname_site::{
-    CONTENTS_MAX, DiskName, DiskRefusal, Drop, DropAnswer, ScrubState, SiteName, Stamp,
+    CONTENTS_MAX, DiskName, DiskRefusal, Drop, DropAnswer, ScrubState, SeedSource, SiteName, Stamp,
+    library_seeds,
 };
 use byname_transfer::server::SharedSigner;
 
@@ -38,6 +42,7 @@ use crate::fsck::Fsck;
 use crate::keys::Keys;
 use crate::observations::{Observation, Observations};
 use crate::own::OwnCommands;
+use crate::proving::Proving;
 use crate::repair::{RepairConfig, Repairs, Wish};
 
 const SECOND_NS: u64 = 1_000_000_000;
@@ -45,14 +50,6 @@ const SECOND_NS: u64 = 1_000_000_000;
 const ROUND_PAUSE: Duration = Duration::from_secs(2);
 /// Time that disks have for an answer.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// Time that a comparison has between two rounds.
-const COMPARING_NS: u64 = 2 * SECOND_NS;
-/// Time that copies have between two rounds.
-const COPYING_NS: u64 = 2 * SECOND_NS;
-/// Time that repairs have between two rounds.
-const REPAIRING_NS: u64 = 2 * SECOND_NS;
-/// Pause while there is no allowance to move anything.
-const ALLOWANCE_PAUSE: Duration = Duration::from_millis(20);
 /// Orders in a row without answer after which a disk is down.
 const MISSES_MAX: u32 = 2;
 
@@ -89,6 +86,9 @@ pub struct Watch {
     remedies: Vec<Command>,
     copies: Copies,
     repairs: Repairs,
+    /// What the disks are being asked to prove.
+    proving: Option<Proving>,
+    seeds: SeedSource,
 }
 
 impl Watch {
@@ -114,6 +114,8 @@ impl Watch {
             remedies: Vec::new(),
             copies: Copies::new(own),
             repairs,
+            proving: None,
+            seeds: library_seeds(),
         }
     }
 
@@ -294,123 +296,14 @@ impl WatchTerm {
             self.copy(&mut stamp, &clock, &mut |wires| ask(wires, &mut exchange, &mut connect));
             let compares = self
                 .compare(&mut stamp, &clock, &mut |wires| ask(wires, &mut exchange, &mut connect));
+            let proves = self
+                .prove(&mut stamp, &clock, &mut |wires| ask(wires, &mut exchange, &mut connect));
             let repairs = self
                 .repair(&mut stamp, &clock, &mut |wires| ask(wires, &mut exchange, &mut connect));
-            if !(compares || repairs || is_more && is_heard) {
+            if !(compares || proves || repairs || is_more && is_heard) {
                 std::thread::sleep(ROUND_PAUSE);
             }
         }
-    }
-}
-
-impl WatchTerm {
-    /// Tells the disks what their copies of the catalog lack, until nothing does, or it is time for
-    /// the next round.
-    fn copy(
-        &mut self,
-        stamp: &mut dyn FnMut() -> Stamp,
-        clock: &Clock,
-        ask: &mut dyn FnMut(&[Vec<u8>]) -> Vec<Reply>,
-    ) {
-        let end_ns = clock.now_ns().saturating_add(COPYING_NS);
-        let copied = self.watch.begin_copying().and_then(|()| {
-            while clock.now_ns() < end_ns && self.own.term.strong_count() > 0 {
-                let Some(orders) = self.watch.copy_orders(stamp)? else { break };
-                let replies = ask(&orders.wires());
-                // Without a forwarder nobody was asked.
-                if replies.is_empty() {
-                    break;
-                }
-                let data = |reply| match reply {
-                    Reply::Data { wire, .. } => Some(wire),
-                    Reply::Nack(_) | Reply::Silence => None,
-                };
-                self.watch.handle_copies(orders, replies.into_iter().map(data), clock.unix_ns())?;
-            }
-            Ok(())
-        });
-        if let Err(error) = copied {
-            tracing::warn!(%error, "the rows for the disks cannot be read from the catalog");
-        }
-    }
-
-    /// Has replicas made elsewhere until it is time for the next round; true if there is more.
-    fn repair(
-        &mut self,
-        stamp: &mut dyn FnMut() -> Stamp,
-        clock: &Clock,
-        ask: &mut dyn FnMut(&[Vec<u8>]) -> Vec<Reply>,
-    ) -> bool {
-        let end_ns = clock.now_ns().saturating_add(REPAIRING_NS);
-        let clocks = || (clock.now_ns(), clock.unix_ns());
-        let repaired = loop {
-            if clock.now_ns() >= end_ns || self.own.term.strong_count() == 0 {
-                return true;
-            }
-            let orders = match self.watch.repair_orders(stamp, clocks()) {
-                Ok(Some(orders)) if orders.is_empty() => {
-                    std::thread::sleep(ALLOWANCE_PAUSE);
-                    continue;
-                }
-                Ok(Some(orders)) => orders,
-                Ok(None) => return false,
-                Err(error) => break error,
-            };
-            let replies = ask(&orders.wires());
-            // Without a forwarder nobody was asked.
-            if replies.is_empty() {
-                return false;
-            }
-            let data = |reply| match reply {
-                Reply::Data { wire, .. } => Some(wire),
-                Reply::Nack(_) | Reply::Silence => None,
-            };
-            let answers = replies.into_iter().map(data);
-            match self.watch.handle_repairs(orders, answers, clocks()) {
-                Ok(commands) => commands.into_iter().for_each(|command| {
-                    // If the term is over, the loop ends.
-                    let _ = self.own.commands.send(command);
-                }),
-                Err(error) => break error,
-            }
-        };
-        tracing::warn!(error = %repaired, "what is to be repaired cannot be read from the catalog");
-        false
-    }
-
-    /// Goes on with a comparison until it is time for the next round; true if there is one.
-    fn compare(
-        &mut self,
-        stamp: &mut dyn FnMut() -> Stamp,
-        clock: &Clock,
-        ask: &mut dyn FnMut(&[Vec<u8>]) -> Vec<Reply>,
-    ) -> bool {
-        let end_ns = clock.now_ns().saturating_add(COMPARING_NS);
-        while clock.now_ns() < end_ns && self.own.term.strong_count() > 0 {
-            let orders = self.watch.lists(stamp);
-            for command in self.watch.remedies() {
-                // If the term is over, the loop ends.
-                let _ = self.own.commands.send(command);
-            }
-            let Some(orders) = orders else { return false };
-            if orders.is_empty() {
-                continue;
-            }
-            let wires: Vec<Vec<u8>> = orders.iter().map(|order| order.wire().to_vec()).collect();
-            let mut replies = ask(&wires).into_iter();
-            // Without a forwarder nobody was asked.
-            if replies.len() == 0 {
-                std::thread::sleep(ROUND_PAUSE);
-                continue;
-            }
-            let mut answer = |order| match replies.next() {
-                Some(Reply::Data { wire, .. }) => (order, Some(wire)),
-                _ => (order, None),
-            };
-            let answers = orders.into_iter().map(&mut answer).collect();
-            self.watch.handle_lists(answers, clock.unix_ns());
-        }
-        true
     }
 }
 

@@ -325,6 +325,11 @@ impl Site {
         std::iter::once(self.head).chain(others.copied())
     }
 
+    /// What looks after the disks, if the head leads.
+    pub fn leader(&self) -> Option<&byname_head::Watch> {
+        self.world.program::<SiteHead>(self.head.program)?.watch()
+    }
+
     /// A disk.
     pub fn disk(&self, number: usize) -> &SiteDisk {
         self.world.program(self.disks[number].program).expect("it is a disk")

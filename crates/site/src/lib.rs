@@ -36,7 +36,8 @@ pub use names::{DiskName, Identity, SiteName};
 pub use order::{
     CONTENTS_MAX, COPY_PAGE_BYTES, CatalogCopy, CopyAnswer, CopyPoint, CopyState, DiskRefusal,
     DiskView, Drop, DropAnswer, FRAME_BYTES_MAX, Frame, Insert, InsertAnswer, Keep, KeptRecord,
-    LISTED_MAX, List, ListAnswer, Listed, ROTTEN_MAX, ROWS_BYTES_MAX, Recall, ScrubState, frame,
+    LISTED_MAX, List, ListAnswer, Listed, Prove, ProveAnswer, ROTTEN_MAX, ROWS_BYTES_MAX, Recall,
+    ScrubState, frame,
 };
 pub use receipt::SignedReceipt;
 pub use reply::{HeadFailure, Outcome, Reply, SiteAnswer};

@@ -28,6 +28,7 @@ const RECEIPT: &[u8] = b"receipt";
 const INSERT: &[u8] = b"insert";
 const DROP: &[u8] = b"drop";
 const LIST: &[u8] = b"list";
+const PROVE: &[u8] = b"prove";
 const KEEP: &[u8] = b"keep";
 const RECALL: &[u8] = b"recall";
 
@@ -146,6 +147,11 @@ impl SiteName {
         self.disk(disk).with_generic(LIST)
     }
 
+    /// Where a disk takes orders to prove that it has a content.
+    pub fn prove(&self, disk: &DiskName) -> Name {
+        self.disk(disk).with_generic(PROVE)
+    }
+
     /// Where a disk takes orders to keep rows of the catalog.
     pub fn keep(&self, disk: &DiskName) -> Name {
         self.disk(disk).with_generic(KEEP)
@@ -245,6 +251,11 @@ impl SiteName {
     /// The disk that an order to list is for; the name has its digest.
     pub fn parse_list(&self, name: NameRef<'_>) -> Option<DiskName> {
         self.parse_order(name, LIST)
+    }
+
+    /// The disk that an order to prove something is for; the name has its digest.
+    pub fn parse_prove(&self, name: NameRef<'_>) -> Option<DiskName> {
+        self.parse_order(name, PROVE)
     }
 
     /// The disk that an order to keep rows is for; the name has its digest.

@@ -147,4 +147,7 @@ tags! {
     TRASH_TIME 0xF71A, "TrashTime";
     TRASH_OFF 0xF71C, "TrashOff";
     VERSION_COUNT 0xF714, "VersionCount";
+
+    CHALLENGE 0xF730, "Challenge";
+    PROOF 0xF732, "Proof";
 }

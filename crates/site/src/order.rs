@@ -1,5 +1,5 @@
-//! Orders to disks, as signed Interests: *insert* by a writer; *drop*, *list*, *keep* and *recall*
-//! by the head.
+//! Orders to disks, as signed Interests: *insert* by a writer; *drop*, *list*, *prove*, *keep* and
+//! *recall* by the head.
 //!
 //! ```text
 //! Interest  <disk>/insert/<digest>, signed with the key that the ticket is for
@@ -13,6 +13,7 @@
 mod answer;
 mod keep;
 mod list;
+mod prove;
 mod recall;
 
 use byname_catalog::id::{ContentId, LeaseEpoch};
@@ -34,6 +35,7 @@ pub use crate::parts::CONTENTS_MAX;
 pub use answer::{DiskRefusal, DropAnswer, InsertAnswer, ROTTEN_MAX, ScrubState};
 pub use keep::{CopyPoint, FRAME_BYTES_MAX, Frame, Keep, ROWS_BYTES_MAX, frame};
 pub use list::{LISTED_MAX, List, ListAnswer, Listed};
+pub use prove::{Prove, ProveAnswer};
 pub use recall::{COPY_PAGE_BYTES, CatalogCopy, CopyAnswer, CopyState, KeptRecord, Recall};
 
 /// State of a disk that orders are compared with.

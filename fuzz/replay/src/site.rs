@@ -3,7 +3,8 @@
 use byname_packet::{Data, DataBuilder, Interest, InterestBuilder, Name, NullSigner, types};
 use byname_site::{
     Agree, Claim, CommandPacket, CopyAnswer, Drop, DropAnswer, Frame, Insert, InsertAnswer, Keep,
-    List, ListAnswer, Recall, Reply, SignedReceipt, SiteName, Stamp, Ticket, frame,
+    List, ListAnswer, Prove, ProveAnswer, Recall, Reply, SignedReceipt, SiteName, Stamp, Ticket,
+    frame,
 };
 
 /// In the order of the vectors.
@@ -149,6 +150,11 @@ fn orders(site: &SiteName, interest: &Interest<'_>) {
         let again = Interest::decode(&again).expect("our own");
         assert_eq!(again.application_parameters, interest.application_parameters);
     }
+    if let Ok((disk, order)) = Prove::decode(site, interest) {
+        let again = order.encode(site, &disk, &NullSigner, STAMP).expect("it fits");
+        let again = Interest::decode(&again).expect("our own");
+        assert_eq!(again.application_parameters, interest.application_parameters);
+    }
     if let Ok((disk, order)) = List::decode(site, interest) {
         let again = order.encode(site, &disk, &NullSigner, STAMP).expect("it fits");
         let again = Interest::decode(&again).expect("our own");
@@ -194,5 +200,10 @@ fn contents(site: &SiteName, data: &Data<'_>) {
         let wire = found.encode(data.name, &NullSigner).expect("it fits");
         let found = Ok(found);
         same(&wire, &|again| assert_eq!(ListAnswer::decode(again), found));
+    }
+    if let Ok(found) = ProveAnswer::decode(data) {
+        let wire = found.encode(data.name, &NullSigner).expect("it fits");
+        let found = Ok(found);
+        same(&wire, &|again| assert_eq!(ProveAnswer::decode(again), found));
     }
 }

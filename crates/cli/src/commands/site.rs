@@ -12,6 +12,7 @@ mod join;
 mod lease;
 mod moving;
 pub(crate) mod policy;
+mod prove;
 mod quota;
 mod rebuild;
 mod replica;
@@ -64,6 +65,7 @@ enum SiteCommand {
     Log(report::LogArgs),
     Audit(report::AuditArgs),
     Fsck(fsck::Args),
+    Prove(prove::Args),
     Bench(bench::Args),
     Backup(backup::Args),
     #[command(visible_alias = "import")]
@@ -91,6 +93,7 @@ pub(crate) fn run(args: &Args, paths: &Paths) -> Outcome {
         SiteCommand::Log(args) => report::log(args, paths),
         SiteCommand::Audit(args) => report::audit(args, paths),
         SiteCommand::Fsck(args) => fsck::run(args, paths),
+        SiteCommand::Prove(args) => prove::run(args, paths),
         SiteCommand::Bench(args) => bench::run(args, paths),
         SiteCommand::Backup(args) => backup::run(args, paths),
         SiteCommand::Export(args) => backup::export(args, paths),

@@ -320,7 +320,10 @@ fn an_export_as_lines_says_what_the_backup_says_and_is_imported() {
         assert!(text.contains("\"name\":\"second\"") && !text.contains("\"first\""), "{text}");
         let lines = site.home.path().join("lab.jsonl");
         fs::write(&lines, text).unwrap();
-        assert_eq!(history.look(&[lines.to_str().unwrap()]), [false, true, true]);
+        let lines = lines.to_str().unwrap();
+        let unsealed = ["site", "import", lines, "--no-disks", "--dir", "no"];
+        site.home.run(&unsealed).fails_with(5, "not sealed");
+        assert_eq!(history.look(&[lines, "--unsealed"]), [false, true, true]);
     }
     let without_one: Vec<&str> = exported.lines().filter(|it| !it.contains("second")).collect();
     let torn = site.home.path().join("torn.jsonl");
@@ -329,9 +332,60 @@ fn an_export_as_lines_says_what_the_backup_says_and_is_imported() {
         (exported[..exported.len() - 2].to_owned(), "its end is missing"),
     ] {
         fs::write(&torn, text).unwrap();
-        let args = ["site", "import", torn.to_str().unwrap(), "--no-disks", "--dir", "no"];
+        let torn = torn.to_str().unwrap();
+        let args = ["site", "import", torn, "--unsealed", "--no-disks", "--dir", "no"];
         site.home.run(&args).fails_with(5, words);
     }
+}
+
+/// Whoever can write to a backup makes one of his own, whole and with the right sum: it is not what
+/// the head has sealed.
+#[test]
+fn a_backup_that_somebody_else_has_made_is_refused() {
+    let history = History::new();
+    let site = &history.site;
+    let octets = fs::read(&history.whole).unwrap();
+    // The last two frames are the seal and the sum, which is 32 octets behind 5.
+    let sum_at = octets.len() - 37;
+    let before = |end: usize| *blake3::hash(&octets[..end]).as_bytes();
+    let seal_at = (16..sum_at).rev().find(|at| {
+        let Some(length) = octets.get(at + 1..at + 5) else { return false };
+        let length = u32::from_be_bytes(length.try_into().unwrap()) as usize;
+        octets[*at] == 6 && at + 5 + length == sum_at
+    });
+    let seal_at = seal_at.expect("a seal");
+    let with_sum = |octets: &[u8]| {
+        let sum = *blake3::hash(octets).as_bytes();
+        [octets, &[5, 0, 0, 0, 32], &sum[..]].concat()
+    };
+    assert_eq!(octets[sum_at + 5..], before(sum_at));
+    let forged = site.home.path().join("forged");
+    let refused = |octets: &[u8], words: &str| {
+        fs::write(&forged, octets).unwrap();
+        let forged = forged.to_str().unwrap();
+        let args = ["site", "restore", forged, "--no-disks", "--dir", "no"];
+        site.home.run(&args).fails_with(5, words);
+    };
+    refused(&with_sum(&octets[..seal_at]), "not sealed");
+    // A time of the head's that is in all of them, altered.
+    let mut other = octets[..sum_at].to_vec();
+    let at = other.windows(9).position(|it| it == b"\"at_ns\":1").unwrap();
+    other[at + 9] = if other[at + 9] == b'0' { b'1' } else { b'0' };
+    refused(&with_sum(&other), "its seal is not the site's");
+    // The seal of another backup.
+    site.done(&["mkdir", "/lab/later"]);
+    let later = site.home.path().join("later");
+    site.run(&["backup", later.to_str().unwrap()]).ok();
+    let later = fs::read(&later).unwrap();
+    let (end, sum) = (later.len() - 37, octets[seal_at..sum_at].to_vec());
+    let other_seal = (16..end).rev().find(|at| {
+        let Some(length) = later.get(at + 1..at + 5) else { return false };
+        let length = u32::from_be_bytes(length.try_into().unwrap()) as usize;
+        later[*at] == 6 && at + 5 + length == end
+    });
+    let swapped = [&later[..other_seal.unwrap()], &sum].concat();
+    refused(&with_sum(&swapped), "its seal is not the site's");
+    assert_eq!(history.look(&[&history.whole]), [false, true, true]);
 }
 
 #[test]

@@ -155,6 +155,24 @@ impl Drop for Ending<'_> {
     }
 }
 
+/// Terms of the heads that a disk has obeyed, in their order, by its log.
+fn obeyed(log: &str) -> Vec<u64> {
+    let of_head = log.lines().filter(|line| line.contains("a head is obeyed"));
+    let term = |line: &str| {
+        let digits = line.split("term=").nth(1)?;
+        digits.split(|letter: char| !letter.is_ascii_digit()).next()?.parse().ok()
+    };
+    of_head.map(|line| term(line).unwrap_or_else(|| panic!("no term: {line}"))).collect()
+}
+
+/// No disk has done anything for a head after it had heard of a later one.
+fn assert_obeys_none_of_before(site: &Site) {
+    for disk in 0..site.disks.len() {
+        let terms = obeyed(&site.log_of(disk));
+        assert!(!terms.is_empty() && terms.is_sorted(), "disk {disk}: {terms:?}");
+    }
+}
+
 /// Two heads, and what happens to them.
 struct Stage<'a> {
     site: &'a Site,
@@ -224,15 +242,45 @@ impl Stage<'_> {
             let knows = || !self.heads[leader].leads();
             wait_for("old head that stands down", knows, || self.logs());
             self.recovery(Instant::now());
+            assert_obeys_none_of_before(self.site);
         }
         took
+    }
+}
+
+/// What went wrong is seen in what they all have said last.
+impl Drop for Stage<'_> {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            return;
+        }
+        let last = |text: &str| {
+            let lines: Vec<&str> = text.lines().collect();
+            lines[lines.len().saturating_sub(80)..].join("\n")
+        };
+        for head in &self.heads {
+            let log = head.daemon.as_ref().map(Daemon::log).unwrap_or_default();
+            eprintln!("--- head {}\n{}", head.number, last(&log));
+        }
+        for (number, server) in self.database.servers.iter().enumerate() {
+            let log = std::fs::read(server.path().join("log")).unwrap_or_default();
+            eprintln!("--- database {number}\n{}", last(&String::from_utf8_lossy(&log)));
+        }
     }
 }
 
 /// Plays faults drawn from a seed; prints for the campaign how long clients waited.
 fn play(rounds: usize, seed: u64, faults: &[usize]) {
     let cluster = Cluster::start();
-    let site = &site_in(&cluster, 2);
+    let mut site = site_in(&cluster, 2);
+    for disk in 0..2 {
+        site.disks[disk] = None;
+        let (dir, mut command) = (format!("d{disk}"), site.home.byname());
+        command.args(["disk", &dir, "--connect", &site.socket]);
+        command.env("BYNAME_LOG", "byname_disk=debug");
+        site.disks[disk] = Some(site.home.start_command(command, "serving d"));
+    }
+    let site = &site;
     let database = Pair::of(cluster, site);
     let heads = [0, 1].map(|number| Head::new(site, &database, number));
     let (acknowledged, over) = (AtomicU64::new(0), AtomicBool::new(false));

@@ -50,6 +50,7 @@ mod packets;
 mod pausing;
 mod pending;
 mod policies;
+mod proving;
 #[allow(dead_code, unreachable_pub)]
 #[path = "../../../transfer/tests/support/publisher.rs"]
 mod publisher;

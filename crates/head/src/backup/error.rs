@@ -25,6 +25,18 @@ pub enum BackupError {
         /// The contradiction.
         what: &'static str,
     },
+    /// Nobody vouches for a file.
+    #[error("{}: it is not sealed by the head of its site", path.display())]
+    Unsealed {
+        /// Which.
+        path: PathBuf,
+    },
+    /// Somebody else does than the site, or for something else.
+    #[error("{}: its seal is not the site's, or not of this file", path.display())]
+    Forged {
+        /// Which.
+        path: PathBuf,
+    },
     /// Nothing is in a directory.
     #[error("{}: there is no backup in it", path.display())]
     Empty {

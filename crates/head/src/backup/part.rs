@@ -3,10 +3,12 @@
 //! ```text
 //! file  = "byname-backup 1\n" frame*
 //! frame = kind:1 length:4 payload
-//! kinds : 1 about (JSON, first) · 2 rows · 3 transaction (JSON) · 4 end (JSON) · 5 sum (last)
+//! kinds : 1 about (JSON, first) · 2 rows · 3 transaction (JSON) · 4 end (JSON) · 6 seal
+//!         5 sum (last)
 //! ```
 //! `rows` are changes as `byname_catalog::RowChange` writes them, whole ones. The sum is BLAKE3 of
-//! all octets before its frame: a file that is torn or altered is refused. A file has its name when
+//! all octets before its frame: a file that is torn or altered is refused. The seal is a Data
+//! packet of the head about BLAKE3 of all before it (`seal`). A file has its name when
 //! it is whole and synced, and not before.
 
 use std::collections::BTreeMap;
@@ -19,6 +21,7 @@ use byname_catalog::id::TransactionNumber;
 use serde_json::Value;
 
 use super::error::BackupError;
+use super::source::BackupSource;
 
 const MAGIC: &[u8; 16] = b"byname-backup 1\n";
 /// What names of files with all rows begin with.
@@ -41,11 +44,12 @@ pub(super) enum FrameKind {
     Transaction = 3,
     End = 4,
     Sum = 5,
+    Seal = 6,
 }
 
 impl FrameKind {
     fn from_number(number: u8) -> Option<Self> {
-        let all = [Self::About, Self::Rows, Self::Transaction, Self::End, Self::Sum];
+        let all = [Self::About, Self::Rows, Self::Transaction, Self::End, Self::Sum, Self::Seal];
         all.into_iter().find(|kind| *kind as u8 == number)
     }
 }
@@ -86,9 +90,16 @@ impl PartWriter {
         self.file.write_all(octets).map_err(of(&self.temporary))
     }
 
-    /// Gives the file its name.
-    pub(super) fn finish(mut self, path: &Path, end: &Value) -> Result<(), BackupError> {
+    /// Has the file sealed, and gives it its name.
+    pub(super) fn finish(
+        mut self,
+        path: &Path,
+        end: &Value,
+        source: &mut dyn BackupSource,
+    ) -> Result<(), BackupError> {
         self.json(FrameKind::End, end)?;
+        let seal = source.seal(self.hasher.finalize().as_bytes())?;
+        self.frame(FrameKind::Seal, &seal)?;
         let sum = *self.hasher.finalize().as_bytes();
         self.frame(FrameKind::Sum, &sum)?;
         let mut place = || {
@@ -162,12 +173,15 @@ pub(super) struct PartReader {
     file: BufReader<File>,
     hasher: blake3::Hasher,
     path: PathBuf,
+    /// What the seal has to be about, and the seal.
+    sealed: Option<([u8; 32], Vec<u8>)>,
 }
 
 impl PartReader {
     pub(super) fn open(path: &Path) -> Result<Self, BackupError> {
         let file = BufReader::new(File::open(path).map_err(of(path))?);
-        let mut part = Self { file, hasher: blake3::Hasher::new(), path: path.to_owned() };
+        let (hasher, path) = (blake3::Hasher::new(), path.to_owned());
+        let mut part = Self { file, hasher, path, sealed: None };
         let mut magic = [0; MAGIC.len()];
         part.read(&mut magic)?;
         if magic != *MAGIC {
@@ -200,7 +214,15 @@ impl PartReader {
                 return Err(self.damaged("its sum is another"));
             }
         }
+        if kind == FrameKind::Seal && self.sealed.replace((sum, payload.clone())).is_some() {
+            return Err(self.damaged("it has two seals"));
+        }
         Ok((kind, payload))
+    }
+
+    /// What the seal has to be about, and the seal, once it has been read.
+    pub(super) fn sealed(&self) -> Option<&([u8; 32], Vec<u8>)> {
+        self.sealed.as_ref()
     }
 
     pub(super) fn parsed(&self, payload: &[u8]) -> Result<Value, BackupError> {

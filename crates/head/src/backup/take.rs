@@ -22,23 +22,13 @@ use super::part::{
     FrameKind, PartWriter, SEGMENT, SNAPSHOT, SUFFIX, directory_of, ends, fresh, of, part_name,
 };
 use super::rows::{Staged, digest, each_row, hex};
+use super::source::BackupSource;
 use super::{Backup, lines};
 
 /// Octets of rows in a frame; it may be longer by one row.
 const FRAME_BYTES: usize = 64 << 10;
 /// How often rows are asked for from the beginning, where a row changes all the time.
 const RESTARTS_MAX: usize = 1000;
-
-/// A head that is asked.
-pub trait BackupSource {
-    /// Name of its site, as a URI.
-    fn site(&self) -> String;
-    /// Lines of one answer to a question of an operator.
-    ///
-    /// # Errors
-    /// [`BackupError::Source`].
-    fn ask(&mut self, subject: &str, after: &str) -> Result<Vec<Value>, BackupError>;
-}
 
 /// Says how many rows, or transactions, there are so far.
 pub(super) type Progress<'a> = dyn FnMut(u64) + 'a;
@@ -165,7 +155,7 @@ fn snapshot(
     part.frame(FrameKind::Rows, &rows)?;
     let usual = || directory.join(part_name(SNAPSHOT, &[staged.through]));
     let path = path.map_or_else(usual, Path::to_owned);
-    part.finish(&path, &json!({ "rows": staged.rows }))?;
+    part.finish(&path, &json!({ "rows": staged.rows }), source)?;
     Ok((path, staged))
 }
 
@@ -368,7 +358,7 @@ fn segment(
     })?;
     let through = TransactionNumber(through);
     let path = directory.join(part_name(SEGMENT, &[after, through]));
-    part.finish(&path, &json!({ "transaction": through.0, "count": count }))?;
+    part.finish(&path, &json!({ "transaction": through.0, "count": count }), source)?;
     Ok(Some((path, after, through)))
 }
 

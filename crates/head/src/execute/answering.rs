@@ -115,7 +115,10 @@ impl Executor {
         let answered = query::answer(known, by, interest);
         self.observations.traffic.note(&query::subject(interest), answered.is_err());
         match answered {
-            Ok(content) => Ok(query::packet(interest, &content, self.signer_of(keys))),
+            Ok(content) => {
+                let keys = keys.filter(|_| !query::is_for_others(interest));
+                Ok(query::packet(interest, &content, self.signer_of(keys)))
+            }
             Err(Failure::Refused(refusal)) => {
                 Ok(self.reply(interest, Outcome::Refused(refusal), keys))
             }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use byname_catalog::id::{ContentId, DiskId, InodeId};
-use byname_catalog::{EntryName, Failure, Inode, NamedEntry, Reader};
+use byname_catalog::{Detail, EntryName, Failure, Inode, NamedEntry, Reader};
 use byname_packet::Name;
 use byname_site::SiteName;
 
@@ -24,7 +24,9 @@ impl Fsck {
             Stage::Files { after } => {
                 let inodes = reader.inodes(after, ROWS)?;
                 for (id, inode) in &inodes {
+                    self.files += u64::from(inode.content().is_some_and(|it| it.size > 0));
                     self.count_replicas(*id, inode);
+                    self.count_versions(reader, *id, inode)?;
                 }
                 self.stage = match inodes.last() {
                     Some((last, _)) if inodes.len() == ROWS => Stage::Files { after: Some(*last) },
@@ -48,9 +50,25 @@ impl Fsck {
         Ok(())
     }
 
+    /// Versions that a policy keeps have as many replicas as the file.
+    fn count_versions(
+        &mut self,
+        reader: &Reader<'_>,
+        id: InodeId,
+        inode: &Inode,
+    ) -> Result<(), Failure> {
+        if inode.versions.bytes == 0 {
+            return Ok(());
+        }
+        for (content, _) in reader.versions(id)? {
+            let old = Inode { detail: Detail::File(content), ..inode.clone() };
+            self.count_replicas(id, &old);
+        }
+        Ok(())
+    }
+
     fn count_replicas(&mut self, id: InodeId, inode: &Inode) {
         let Some(content) = inode.content().filter(|content| content.size > 0) else { return };
-        self.files += 1;
         let of = ContentId { inode: id, version: content.version };
         let is_bad = |disk: &&DiskId| self.bad.contains(&(of, **disk));
         let is_seen = |disk: &DiskId| {

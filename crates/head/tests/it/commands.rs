@@ -126,10 +126,14 @@ fn who_opens_many_sessions_keeps_nobody_from_opening_one() {
 }
 
 pub(crate) fn create(head: &mut TestHead, path: &str) -> Ticket {
+    create_of(head, path, SIZE)
+}
+
+pub(crate) fn create_of(head: &mut TestHead, path: &str, size_max: u64) -> Ticket {
     let create = Create {
         place: place(path),
         mode: 0o644,
-        size_max: SIZE,
+        size_max,
         publish: Publish::AtCommit,
         exclusive: false,
         policy: PolicyChanges::default(),

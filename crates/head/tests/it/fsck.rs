@@ -26,7 +26,16 @@ fn put(head: &mut TestHead, path: &str) -> ContentId {
     commit.content
 }
 
-fn query(head: &mut TestHead, text: &str) -> Vec<Value> {
+pub(crate) fn query(head: &mut TestHead, text: &str) -> Vec<Value> {
+    asked(head, true, text).unwrap()
+}
+
+/// What the head says to an operator, or to anna; its refusal if it does not.
+pub(crate) fn asked(
+    head: &mut TestHead,
+    is_operator: bool,
+    text: &str,
+) -> Result<Vec<Value>, String> {
     let stamp = head.stamp();
     let extra =
         SignatureExtra { nonce: Some(&stamp.nonce), time_ms: Some(stamp.time_ms), seq_num: None };
@@ -34,12 +43,16 @@ fn query(head: &mut TestHead, text: &str) -> Vec<Value> {
     InterestBuilder::new(name.view())
         .must_be_fresh(true)
         .application_parameters(text.as_bytes())
-        .encode_signed(&head.operator.signer, extra, &mut wire)
+        .encode_signed(
+            if is_operator { &head.operator.signer } else { &head.anna.signer },
+            extra,
+            &mut wire,
+        )
         .unwrap();
     let data = head.send_for_data(&wire);
     let content = Data::decode(&data).unwrap().content.to_vec();
-    let lines = String::from_utf8(content).unwrap();
-    lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    let lines = String::from_utf8(content).map_err(|error| error.to_string())?;
+    lines.lines().map(|line| serde_json::from_str(line).map_err(|it| it.to_string())).collect()
 }
 
 /// The signed page that a disk answers an order with.

@@ -5,6 +5,7 @@
 mod commands;
 mod fsck;
 mod paths;
+mod proving;
 mod queries;
 mod rebuild;
 mod sessions;

@@ -12,8 +12,8 @@ use byname_disk::machine::Limits;
 use byname_disk::orders::Orders;
 use byname_disk::pull::{Kept, Pull, Receiving, failure_of_read};
 use byname_disk::{
-    DiskDirectory, DiskService, Event, Files, Hidden, Label, Machine, Question, StoreFailure,
-    WorkQueues, Workers,
+    DiskDirectory, DiskService, Event, Files, Hidden, Label, Machine, Question, ReadWork,
+    StoreFailure, WorkQueues, Workers,
 };
 use byname_packet::lp::LpPacket;
 use byname_packet::{Data, Interest, Packet};
@@ -144,6 +144,11 @@ impl SiteDisk {
         below.into_iter().filter_map(|(path, octets)| Some((name(&path)?, octets))).collect()
     }
 
+    /// Paths of what it has in its file system.
+    pub fn objects(&self) -> Vec<PathBuf> {
+        self.files.below(&Path::new(ROOT).join("objects")).into_keys().collect()
+    }
+
     /// Octets of a content.
     pub fn octets(&self, content: ContentId) -> Option<Vec<u8>> {
         self.files.octets(&Self::object(content))
@@ -242,6 +247,14 @@ impl SiteDisk {
                 Err(why) => {
                     self.finish_later(running, Event::Pulled(content, Err(why)), now.now_ns);
                 }
+            }
+        }
+        while let Ok(work) = running.queues.rereads.try_recv() {
+            is_any = true;
+            // Heads in here have disks prove what they have, and compare nothing.
+            if let ReadWork::Proof(work) = work {
+                let proof = work.carry_out(&running.directory);
+                self.finish_later(running, Event::Proved(work.name, proof), now.now_ns);
             }
         }
         while let Ok(question) = running.queues.questions.try_recv() {

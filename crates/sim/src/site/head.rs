@@ -10,7 +10,7 @@ use byname_catalog::id::LeaseEpoch;
 use byname_catalog::{Caller, Catalog, Command, Reader};
 use byname_head::{
     BatchQueues, CatalogBackend, CatalogOrder, CommandAnswer, Contents, Executor, HeadService,
-    Order, Succession, Waiting, Watch,
+    Order, ProveOrder, Succession, Waiting, Watch,
 };
 use byname_packet::lp::LpPacket;
 use byname_packet::{Data, Interest, Packet};
@@ -64,6 +64,8 @@ struct Running {
     round_ns: u64,
     /// Orders that wait for an answer, by name.
     orders: BTreeMap<Vec<u8>, Order>,
+    /// Challenges that are not answered yet.
+    challenges: BTreeMap<Vec<u8>, ProveOrder>,
     commands: Vec<Command>,
 }
 
@@ -197,6 +199,7 @@ impl SiteHead {
             expire_ns: now.now_ns,
             round_ns: now.now_ns,
             orders: BTreeMap::new(),
+            challenges: BTreeMap::new(),
             commands: Vec::new(),
         });
     }
@@ -207,7 +210,10 @@ impl SiteHead {
         let mut seeds = Random::new(self.random.draw());
         executor.draw_seeds_from(Box::new(move || Some(seeds.seed())));
         let own = (signer, &[self.identity.certificate().to_vec()][..]);
-        let watch = Watch::new(site, Arc::new(self.engine.clone()), own, &executor);
+        let mut watch = Watch::new(site, Arc::new(self.engine.clone()), own, &executor);
+        // Whoever has nothing proved changes nobody's luck.
+        let mut challenges = Random::new(self.number);
+        watch.draw_challenges_from(Box::new(move || Some(challenges.seed())));
         Leading { executor, watch }
     }
 
@@ -274,6 +280,32 @@ impl SiteHead {
             self.out.push_back(wire);
             running.orders.insert(name, order);
         }
+        self.have_proved(running, now);
+    }
+
+    /// Sends what disks are to prove. What was not answered is sent again.
+    fn have_proved(&mut self, running: &mut Running, now: Now) {
+        let Some(leading) = &mut running.leading else { return };
+        let silent = std::mem::take(&mut running.challenges).into_values();
+        leading.watch.handle_proofs(silent.map(|order| (order, None)).collect(), now.unix_ns);
+        let (number, random) = (&mut self.number, &mut self.random);
+        let mut stamp = || {
+            *number += 1;
+            Stamp { time_ms: now.unix_ns / MS + *number, nonce: random.draw().to_be_bytes() }
+        };
+        for order in leading.watch.proofs(&mut stamp).unwrap_or_default() {
+            let Ok(interest) = Interest::decode(order.wire()) else { continue };
+            let (name, mut wire) = (interest.name.value().to_vec(), Vec::new());
+            let nonce = (self.random.draw() as u32).to_be_bytes();
+            interest.encode_forwarded(nonce, None, &mut wire);
+            self.out.push_back(wire);
+            running.challenges.insert(name, order);
+        }
+    }
+
+    /// Looks after the disks, if this head leads.
+    pub fn watch(&self) -> Option<&Watch> {
+        Some(&self.running.as_ref()?.leading.as_ref()?.watch)
     }
 
     fn take_answer(&mut self, link: &LpPacket<'_>, now: Now) {
@@ -282,11 +314,15 @@ impl SiteHead {
         let Some(packet) = link.fragment else { return };
         if let (Ok(Packet::Data(Data { name, .. })), None) =
             (Packet::decode(packet), link.header.nack)
-            && let Some(order) = running.orders.remove(name.value())
             && let Some(leading) = &mut running.leading
         {
-            let commands = leading.watch.handle(order, Some(packet), now.unix_ns);
-            running.commands.extend(commands);
+            if let Some(order) = running.orders.remove(name.value()) {
+                let commands = leading.watch.handle(order, Some(packet), now.unix_ns);
+                running.commands.extend(commands);
+            } else if let Some(order) = running.challenges.remove(name.value()) {
+                let answer = vec![(order, Some(packet.to_vec()))];
+                leading.watch.handle_proofs(answer, now.unix_ns);
+            }
         }
     }
 }
@@ -349,6 +385,7 @@ impl Objects for Paths {
                 Located::Directory { stat: directory.stat(), changes: None }
             }
             Ok(Found::File(_)) | Err(LocateError::Failed(_)) => Located::Failed,
+            Err(LocateError::Unavailable(_)) => Located::Unavailable,
             Err(LocateError::NotFound) => Located::NotFound,
             Err(LocateError::NoPermission) => Located::NoPermission,
         })

@@ -498,6 +498,34 @@ fn scenario_11_what_a_disk_loses_that_lies_about_syncs_is_read_from_another() {
     assert!(lost > 0, "it lost something");
 }
 
+/// Scenario 11: a disk has the octets of what it signed for no more, and says that it has them. It
+/// cannot show them.
+#[test]
+fn scenario_11_a_disk_proves_what_it_has_and_nothing_else() {
+    let steps = (0..3).map(|path| put(path, 1 + u64::from(path), 0)).collect();
+    let mut site = rest(Site::new(1150, &shape(vec![steps])), "what is proved");
+    let proved = |site: &mut Site, disk: usize| {
+        let id = site.disk(disk).name().id;
+        let leader = site.leader().expect("a head that leads");
+        assert!(leader.challenge(id, 10), "nothing else is being proved");
+        let end_ns = site.world.now_ns() + 20 * SECOND;
+        site.world.run(end_ns, &|_| false).expect("no promise is broken");
+        let found = site.leader().and_then(|watch| watch.proved()).expect("it came to an end");
+        (found.iter().filter(|(_, is_proved)| *is_proved).count(), found.len())
+    };
+    let held: Vec<usize> = (0..3).map(|disk| site.disk(disk).replicas().len()).collect();
+    for (disk, count) in held.iter().enumerate() {
+        assert_eq!(proved(&mut site, disk), (*count, *count), "disk {disk}");
+    }
+    let liar = held.iter().position(|count| *count > 0).expect("somebody has a replica");
+    let (files, objects) = (site.disk(liar).files.clone(), site.disk(liar).objects());
+    let moment = files.moment();
+    assert!(files.corrupt(&objects[0], &mut Random::new(7)));
+    assert_eq!(proved(&mut site, liar), (held[liar] - 1, held[liar]), "one octet is another");
+    files.restore(moment);
+    assert_eq!(proved(&mut site, liar), (held[liar], held[liar]));
+}
+
 /// Scenario 11: a disk is copied octet by octet and served twice. Either may have been told what
 /// the other was not.
 #[test]

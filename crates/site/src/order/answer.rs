@@ -103,6 +103,7 @@ refusals! {
     13 Mismatch false "the content is not what the writer signed";
     14 Busy true "the disk has too much to do";
     15 Slow false "the writer sends too slowly";
+    16 Missing false "the disk does not have the content";
 }
 
 impl InsertAnswer {

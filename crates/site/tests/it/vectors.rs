@@ -5,7 +5,8 @@ use byname_packet::{DataBuilder, DecodeError, InterestBuilder, Name, NameRef, Nu
 use byname_security::exchange::Exchange;
 use byname_site::{
     Claim, CommandPacket, CopyAnswer, Drop, DropAnswer, Insert, InsertAnswer, Keep, List,
-    ListAnswer, Recall, Reply, SessionKeys, SignedReceipt, Stamp, Ticket, Transcript,
+    ListAnswer, Prove, ProveAnswer, Recall, Reply, SessionKeys, SignedReceipt, Stamp, Ticket,
+    Transcript,
 };
 use serde_json::Value;
 
@@ -100,6 +101,8 @@ fn contents() {
                 .map(|answer| content(&answer.encode(data.name, &NullSigner).unwrap())),
             "list-answer" => outcome(&vector, ListAnswer::decode(&data))
                 .map(|answer| content(&answer.encode(data.name, &NullSigner).unwrap())),
+            "proof-answer" => outcome(&vector, ProveAnswer::decode(&data))
+                .map(|answer| content(&answer.encode(data.name, &NullSigner).unwrap())),
             "copy-answer" => outcome(&vector, CopyAnswer::decode(&data))
                 .map(|answer| content(&answer.encode(data.name, &NullSigner).unwrap())),
             other => panic!("{other}"),
@@ -109,7 +112,7 @@ fn contents() {
             kinds.insert(kind.to_owned());
         }
     }
-    assert_eq!(kinds.len(), 7, "every kind has a vector that is accepted: {kinds:?}");
+    assert_eq!(kinds.len(), 8, "every kind has a vector that is accepted: {kinds:?}");
 }
 
 const CONTENT_ID: ContentId = ContentId { inode: InodeId(300), version: Version(7) };
@@ -141,6 +144,12 @@ fn packets() {
                 assert_eq!(parameters(&again), parameters(&wire));
                 wire.clone()
             }),
+            "prove" => Prove::decode(&site.name, &interest(&wire)).ok().map(|(disk, order)| {
+                assert_eq!((order.content, order.challenge), (CONTENT_ID, [5; 32]));
+                let again = order.encode(&site.name, &disk, &NullSigner, stamp).unwrap();
+                assert_eq!(parameters(&again), parameters(&wire));
+                wire.clone()
+            }),
             "keep" => Keep::decode(&site.name, &interest(&wire)).ok().map(|(disk, order)| {
                 let again = order.encode(&site.name, &disk, &NullSigner, stamp).unwrap();
                 assert_eq!(parameters(&again), parameters(&wire));
@@ -167,7 +176,7 @@ fn packets() {
             accepted.insert(kind.to_owned());
         }
     }
-    assert_eq!(accepted.len(), 6, "{accepted:?}");
+    assert_eq!(accepted.len(), 7, "{accepted:?}");
 }
 
 /// Keys that both ends derive, and what counts under them.
@@ -231,6 +240,7 @@ fn names() {
         (site.name.insert(&disk), "/cern/cms/32=disk/rack1/seq=1/insert"),
         (site.name.drop(&disk), "/cern/cms/32=disk/rack1/seq=1/drop"),
         (site.name.list(&disk), "/cern/cms/32=disk/rack1/seq=1/list"),
+        (site.name.prove(&disk), "/cern/cms/32=disk/rack1/seq=1/prove"),
         (site.name.keep(&disk), "/cern/cms/32=disk/rack1/seq=1/keep"),
         (site.name.recall(&disk), "/cern/cms/32=disk/rack1/seq=1/recall"),
         (

@@ -8,7 +8,8 @@ use crate::output;
 use byname_catalog::engine::EmbeddedEngine;
 use byname_catalog::id::TransactionNumber;
 use byname_head::backup::{
-    Backup, BackupError, BackupSource, Staged, Taken, Until, export_lines, take, take_into,
+    Backup, BackupError, BackupSource, SealCheck, Staged, Taken, Until, export_lines, take,
+    take_into,
 };
 use byname_head::rebuild::{Rebuild, RebuildReport};
 use byname_io::Clock;
@@ -114,7 +115,7 @@ pub(super) fn run(args: &Args, paths: &Paths) -> Outcome {
 #[command(after_help = "Examples:
   byname site export > lab.jsonl                     of the head, while it goes on: for operators
   byname site export --from /backup/lab > lab.jsonl  of a backup
-  byname site import lab.jsonl --no-disks --dir /tmp/look --yes
+  byname site import lab.jsonl --unsealed --no-disks --dir /tmp/look --yes
 
 A line is a row: `kind`, what it says, and `row` with the row itself, which is what counts when it
 is read again. The last line has the digest of all rows. docs/site.md has the fields.")]
@@ -192,6 +193,11 @@ fn verify(from: &Path, json: bool, paths: &Paths) -> Outcome {
     let report = match keychain.identity(site.view())? {
         Some(identity) => {
             let (certificate, unix_ns) = (&identity.certificate, Clock::new().unix_ns());
+            let now_s = unix_ns / 1_000_000_000;
+            match backup.check_seals(&SealCheck { site: &site, certificate, now_s }) {
+                Err(BackupError::Unsealed { .. }) if !from.is_dir() => {}
+                checked => checked?,
+            }
             let rebuild = Rebuild { site: &site, certificate, directory: &trial, unix_ns };
             let made = rebuild.restore((&backup, Until::Latest), &mut []);
             made.and_then(|made| made.discard())
@@ -239,6 +245,11 @@ impl BackupSource for Asked {
     fn ask(&mut self, subject: &str, after: &str) -> Result<Vec<Value>, BackupError> {
         self.0.page(subject, after).map_err(|error| BackupError::Source(Box::new(error)))
     }
+
+    fn seal(&mut self, sum: &[u8; 32]) -> Result<Vec<u8>, BackupError> {
+        let sealed = self.0.answer_to("backup-seal", &hex(sum));
+        sealed.map_err(|error| BackupError::Source(Box::new(error)))
+    }
 }
 
 impl From<BackupError> for Failure {
@@ -260,6 +271,11 @@ impl From<BackupError> for Failure {
             BackupError::Damaged { .. } => Self::new(Code::NotVerified, text).hint(
                 "what is torn or altered does not count: take another backup, or another file",
             ),
+            BackupError::Unsealed { .. } => Self::new(Code::NotVerified, text).hint(
+                "anybody who could write there may have made it: --unsealed takes it all the same",
+            ),
+            BackupError::Forged { .. } => Self::new(Code::NotVerified, text)
+                .hint("somebody put it there in place of what the head has sealed"),
             BackupError::OtherSite { .. } => Self::usage(text),
             _ => Self::new(Code::Other, text),
         }

@@ -6,9 +6,9 @@ use super::rebuild::{DiskArgs, finding_line, identity, show_findings};
 use crate::exit::{Code, Failure, Outcome};
 use crate::output;
 use byname_catalog::id::TransactionNumber;
-use byname_head::backup::{Backup, Until};
+use byname_head::backup::{Backup, SealCheck, Until};
 use byname_head::rebuild::{Rebuild, RebuildReport};
-use byname_head::{EngineAddress, move_engine};
+use byname_head::{EngineAddress, move_engine, refuse_site};
 use byname_io::Clock;
 use byname_profile::Paths;
 use byname_site::SiteName;
@@ -29,7 +29,8 @@ the new catalog are above what they have seen, and files that are newer than the
 them. These become part of the site, unless --at asks for a time before: then they are named
 (`later`) and stay on the disks. Nothing is deleted. A catalog that is there already stays as it is.
 
-`import` is the same, and both read what `site export` has printed, too.")]
+Each file has to have the seal of the site's head. What `site export` has printed has none:
+`import`, which is the same command, and `restore` read it with --unsealed.")]
 pub(super) struct Args {
     /// The backup.
     #[arg(value_name = "FILE|DIR")]
@@ -43,6 +44,10 @@ pub(super) struct Args {
     /// the head).
     #[arg(long, value_name = "NUMBER|TIME", value_parser = until)]
     at: Option<Until>,
+    /// Take what the head of the site does not vouch for: lines of JSON, and backups of before
+    /// there were seals. Whoever could write to it has made these rows.
+    #[arg(long)]
+    unsealed: bool,
     /// Where its catalog is kept. Default: a directory of the user's state.
     #[arg(long, value_name = "DIR")]
     dir: Option<PathBuf>,
@@ -71,6 +76,14 @@ pub(super) fn run(args: &Args, paths: &Paths) -> Outcome {
     let noted = EngineAddress::of(&at)?;
     let engine = args.engine.clone().or(noted).unwrap_or(EngineAddress::Embedded);
     let identity = identity(&site, paths)?;
+    if !args.unsealed {
+        let (certificate, unix_ns) = (&identity.certificate, Clock::new().unix_ns());
+        let now_s = unix_ns / 1_000_000_000;
+        backup.check_seals(&SealCheck { site: &site, certificate, now_s })?;
+    }
+    if args.yes {
+        refuse_site((&at, &engine))?;
+    }
     let mut disks = args.disks.open(&site, (&identity, paths))?;
     let (certificate, unix_ns) = (&identity.certificate, Clock::new().unix_ns());
     let rebuild = Rebuild { site: &site, certificate, directory: &at, unix_ns };
@@ -110,6 +123,7 @@ fn show(report: &RebuildReport, (site, args): (&SiteName, &Args)) {
         line["inodes"] = report.inodes.into();
         line["files"] = report.files.into();
         line["losses"] = losses(report).into();
+        line["disks_through"] = known_through(report).0.into();
         line["disks"] = json!(report.disks.iter().map(|disk| disk.name.id.0).collect::<Vec<_>>());
         output::json_line(line);
         return;
@@ -129,6 +143,21 @@ fn show(report: &RebuildReport, (site, args): (&SiteName, &Args)) {
         output::time_utc(staged.at_ns),
     ));
     output::out_line(&format!("digest of the rows {}", hex(&staged.digest)));
+    let known = known_through(report);
+    if known > staged.through {
+        output::out_line(&format!(
+            "by the disks' word there were changes up to {}, {} after these: `byname site rebuild` \
+             has them, if no other backup does",
+            known.0,
+            known.0 - staged.through.0,
+        ));
+    }
+}
+
+/// The last change that any disk says to have the rows of: a backup that was put in the place of a
+/// newer one ends before it.
+fn known_through(report: &RebuildReport) -> TransactionNumber {
+    report.disks.iter().map(|disk| disk.through).max().unwrap_or_default()
 }
 
 /// Reads the number of a change, or a time.
