@@ -8,6 +8,7 @@ PLACE, INODE, CONTENT, VERSION = 0xF60A, 0xF60C, 0xF60E, 0xF610
 MODE, SIZE, ROOT, CHECKSUMS, ADLER32, CRC32C = 0xF504, 0xF502, 0xF540, 0xF55E, 0xF566, 0xF56A
 OWNER, GROUP, MTIME, TARGET = 0xF55A, 0xF55C, 0xF50C, 0xF558
 DISK, GENERATION, LIMIT, USER = 0xF622, 0xF624, 0xF626, 0xF628
+SPEAKS_FOR, DOOR, FOR_ALL, ASSERTED = 0xF720, 0xF722, 0xF724, 0xF726
 SPACE, POLICY = 0xF62C, 0xF63A
 EPOCH, DONE, REFUSED, FAILED, REASON = 0xF648, 0xF64A, 0xF64C, 0xF64E, 0xF650
 LISTED, LAST, REREAD = 0xF672, 0xF674, 0xF676
@@ -46,6 +47,7 @@ THE_POLICY = tlv(POLICY, tlv(SPACE, b"main"), nni(0xF63C, 3), nni(0xF63E, 2))
 THE_CHANGES = tlv(0xF694, tlv(SPACE, b"tape"), nni(0xF63C, 3), nni(0xF63E, 1))
 THE_COMMIT = CONTENT_ID + nni(SIZE, 8193) + tlv(ROOT, b"\x03" * 32) + checksums() + nni(MTIME, 5)
 CERTIFICATE = tlv(6, tlv(7, tlv(8, b"k")))
+ANNA_OF_CMS = tlv(SPEAKS_FOR, tlv(USER, b"anna"), tlv(GROUP, b"cms"))
 REQUEST_ID = tlv(REQUEST, nni(SESSION, 77), nni(SLOT, 63), nni(SEQUENCE, 1))
 
 
@@ -103,7 +105,13 @@ def good():
     key = tlv(0xF670, tlv(8, b"k"))
     yield "add-key", "of a user", tlv(USER, b"anna") + key + CERTIFICATE
     yield "add-key", "of a disk", nni(DISK, 2) + key + CERTIFICATE
+    yield "add-key", "of a door", tlv(DOOR, b"xrd1") + key + CERTIFICATE
     yield "remove-key", "a key", key
+    yield "set-door", "may speak for nobody", tlv(DOOR, b"xrd1")
+    yield "set-door", "for all, and more", (
+        tlv(DOOR, b"xrd1") + tlv(FOR_ALL) + tlv(USER, b"anna") + tlv(USER, b"bert")
+        + tlv(GROUP, b"cms") + tlv(ASSERTED, b"higgs"))
+    yield "remove-door", "a door", tlv(DOOR, b"xrd1")
     yield "add-disk", "a disk", (
         tlv(SPACE, b"main") + tlv(0xF62E, b"d1") + tlv(0xF630, b"rack1") + nni(0xF632, 1 << 44))
     yield "set-disk", "everything changes", (
@@ -137,6 +145,18 @@ def bad():
     body = A + mode(0o755)
     command = tlv(COMMAND, body)
     yield "mkdir", "no command", b"", "missing"
+    yield "mkdir", "for nobody", tlv(SPEAKS_FOR) + command, "missing"
+    yield "mkdir", "for somebody behind the request", (
+        REQUEST_ID + ANNA_OF_CMS + command), "missing"
+    yield "mkdir", "for two", ANNA_OF_CMS + ANNA_OF_CMS + command, "missing"
+    yield "mkdir", "for somebody with something more", tlv(
+        SPEAKS_FOR, tlv(USER, b"anna"), tlv(240)) + command, "unexpected"
+    yield "mkdir", "for somebody in 65 groups", tlv(
+        SPEAKS_FOR, tlv(USER, b"anna"), *[tlv(GROUP, b"g")] * 65) + command, "bad-value"
+    yield "set-door", "257 users", tlv(
+        COMMAND, tlv(DOOR, b"d"), *[tlv(USER, b"u")] * 257), "bad-value"
+    yield "set-door", "groups before users", tlv(
+        COMMAND, tlv(DOOR, b"d"), tlv(GROUP, b"g"), tlv(USER, b"u")), "unexpected"
     yield "mkdir", "only a request", REQUEST_ID, "missing"
     yield "mkdir", "the request behind the command", command + REQUEST_ID, "unexpected"
     yield "mkdir", "two commands", command + command, "unexpected"
@@ -190,12 +210,16 @@ def commands():
     found = []
     for operation, label, body in good():
         command = tlv(COMMAND, body)
-        digest = sha256(operation.encode(), b"\0", command).hex()
-        for request, octets in ((None, b""), ([77, 63, 1], REQUEST_ID)):
+        for more, request, speaks_for, octets in (
+                ("", None, None, b""),
+                (", with a request id", [77, 63, 1], None, REQUEST_ID),
+                (", for a user", [77, 63, 1], ["anna", ["cms"]], REQUEST_ID)):
+            door = ANNA_OF_CMS if speaks_for else b""
+            digest = sha256(operation.encode(), b"\0", door + command).hex()
             found.append({
-                "name": f"{operation}: {label}" + (", with a request id" if request else ""),
-                "operation": operation, "accept": True, "hex": (octets + command).hex(),
-                "expect": {"request": request, "digest": digest}})
+                "name": f"{operation}: {label}{more}",
+                "operation": operation, "accept": True, "hex": (door + octets + command).hex(),
+                "expect": {"request": request, "speaks_for": speaks_for, "digest": digest}})
     for operation, label, octets, reason in bad():
         found.append({"name": f"{operation}: {label}", "operation": operation, "accept": False,
                       "hex": octets.hex(), "reason": reason})

@@ -9,7 +9,7 @@ use byname_keychain::{Identity, Keychain};
 use byname_packet::Name;
 use byname_profile::{Endpoints, Link, Profile, ProfileError};
 use byname_security::trust::{TrustPolicy, UnknownKeys};
-use byname_site::{Identity as Who, SiteName};
+use byname_site::{Identity as Who, SiteName, SpeaksFor};
 use byname_writer::{Writer, WriterConfig, WriterError};
 
 use crate::error::AccessError;
@@ -28,6 +28,10 @@ pub struct AccountOptions {
     pub user: Option<String>,
     /// The user that is taken if no key says one, or several do.
     pub usual_user: Option<String>,
+    /// The door that acts for the user: its key signs.
+    pub door: Option<String>,
+    /// Groups that the door says the user is in; those of the catalog, if there are none.
+    pub said_groups: Vec<String>,
     /// Forwarder to ask, in place of the link's or the usual one.
     pub connect: Option<Endpoint>,
     /// Time without an answer after which it is given up.
@@ -36,8 +40,9 @@ pub struct AccountOptions {
 
 impl Default for AccountOptions {
     fn default() -> Self {
-        let (site, user, usual_user, connect) = (None, None, None, None);
-        Self { site, user, usual_user, connect, patience: PATIENCE }
+        let (site, user, usual_user, door, connect) = (None, None, None, None, None);
+        let said_groups = Vec::new();
+        Self { site, user, usual_user, door, said_groups, connect, patience: PATIENCE }
     }
 }
 
@@ -50,8 +55,12 @@ pub struct Account {
     pub user: String,
     /// All users whose keys for this site are here, if it was not said who acts.
     pub candidates: Vec<String>,
-    /// The user's key and certificate.
+    /// The key that signs and its certificate: the user's, or that of the door that acts for him.
     pub identity: Identity,
+    /// The namespace of that key.
+    pub namespace: Name,
+    /// The user for whom a door acts.
+    pub speaks_for: Option<SpeaksFor>,
     /// Whose signatures count.
     pub trust: TrustPolicy,
     /// Time without an answer after which it is given up.
@@ -165,9 +174,22 @@ impl AccountOptions {
         profile: &Profile,
     ) -> Result<Account, AccessError> {
         let keychain = keychain(profile)?;
-        let (user, candidates) = self.user(&site, &keychain)?;
-        let identity = keychain.identity(site.user(&user).view())?;
-        let Some(identity) = identity else { return Err(AccessError::NoKey { site, user }) };
+        let (user, candidates) = match (&self.door, &self.user) {
+            (Some(door), None) => return Err(AccessError::ForWhom { door: door.clone() }),
+            _ => self.user(&site, &keychain)?,
+        };
+        let namespace = match &self.door {
+            Some(door) => site.door(door),
+            None => site.user(&user),
+        };
+        let Some(identity) = keychain.identity(namespace.view())? else {
+            return Err(match self.door.clone() {
+                Some(door) => AccessError::NoDoorKey { site, door },
+                None => AccessError::NoKey { site, user },
+            });
+        };
+        let groups = self.said_groups.clone();
+        let speaks_for = self.door.is_some().then(|| SpeaksFor { user: user.clone(), groups });
         let mut trust = profile.trust_policy(UnknownKeys::Refuse)?;
         if let Some(key) = link.key {
             trust.add_anchor(site.view().to_name(), key);
@@ -180,8 +202,19 @@ impl AccountOptions {
             }
             None => profile.forwarders(false)?,
         };
-        let (profile, patience) = (profile.clone(), self.patience);
-        Ok(Account { site, user, candidates, identity, trust, patience, profile, link, endpoints })
+        Ok(Account {
+            site,
+            user,
+            candidates,
+            identity,
+            namespace,
+            speaks_for,
+            trust,
+            patience: self.patience,
+            profile: profile.clone(),
+            link,
+            endpoints,
+        })
     }
 }
 
@@ -222,7 +255,8 @@ impl Account {
     ) -> Result<Writer, AccessError> {
         let config = WriterConfig {
             site: self.site.clone(),
-            user: self.user.clone(),
+            namespace: self.namespace.clone(),
+            speaks_for: self.speaks_for.clone(),
             signer: self.identity.signer.clone(),
             trust: self.trust.clone(),
         };
@@ -234,7 +268,7 @@ impl Account {
             )) => AccessError::NotAdmitted {
                 name: name.clone(),
                 user: self.user.clone(),
-                prefix: self.site.user(&self.user),
+                prefix: self.namespace.clone(),
                 key: self.identity.certificate.key_id(),
             },
             source => AccessError::write(name, source),
@@ -251,13 +285,14 @@ fn site_of(link: &Link) -> Result<SiteName, AccessError> {
         .ok_or_else(|| AccessError::NoSiteName { name: link.name.clone() })
 }
 
-/// Sites that one's keys as a user are for.
+/// Sites that one's keys as a user, or those of doors, are for.
 fn own_sites(keychain: &Keychain) -> Result<Vec<SiteName>, AccessError> {
     let mut sites: Vec<SiteName> = Vec::new();
     for info in keychain.list()? {
         let of_user = info.identity.view();
         let site = SiteName::new(of_user.without_last(2).to_name());
-        let site = site.filter(|site| matches!(site.identity(of_user), Some(Who::User(_))));
+        let site =
+            site.filter(|site| matches!(site.identity(of_user), Some(Who::User(_) | Who::Door(_))));
         sites.extend(site.filter(|site| !sites.contains(site)));
     }
     Ok(sites)

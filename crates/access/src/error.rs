@@ -100,6 +100,20 @@ pub enum AccessError {
         /// The user.
         user: String,
     },
+    /// There is no key of this door here.
+    #[error("there is no key of the door {door} of {} here", site.view().to_user())]
+    NoDoorKey {
+        /// The site.
+        site: SiteName,
+        /// The door.
+        door: String,
+    },
+    /// A door acts for nobody.
+    #[error("for which user does the door {door} act?")]
+    ForWhom {
+        /// The door.
+        door: String,
+    },
     /// There is no key here for a site above a name.
     #[error("there is no key here for a site above {}", name.view().to_user())]
     NoSiteAbove {
@@ -260,10 +274,14 @@ impl AccessError {
                     .as_ref()
                     .map_or(Errno::HOSTUNREACH.raw_os_error(), |tried| tried.telling().errno());
             }
-            Self::NoAnswerYet | Self::NoKey { .. } | Self::NoSiteAbove { .. } => Errno::NOKEY,
-            Self::WhichSite { .. } | Self::WhichUser { .. } | Self::NoSiteName { .. } => {
-                Errno::INVAL
-            }
+            Self::NoAnswerYet
+            | Self::NoKey { .. }
+            | Self::NoDoorKey { .. }
+            | Self::NoSiteAbove { .. } => Errno::NOKEY,
+            Self::WhichSite { .. }
+            | Self::WhichUser { .. }
+            | Self::ForWhom { .. }
+            | Self::NoSiteName { .. } => Errno::INVAL,
             Self::NotAdmitted { .. } => Errno::ACCESS,
             Self::NotInSite { .. } => Errno::XDEV,
             Self::Profile(error) => return error.errno(),

@@ -13,8 +13,8 @@ use byname_packet::{Data, InterestBuilder, Name, NameRef, Signer};
 use byname_security::cert::{Certificate, CertificateRequest};
 use byname_security::trust::{Anchor, Trusted, Validator};
 use byname_site::{
-    Authentic, Check, CommandPacket, HeadFailure, Keyring, Outcome, Reply, SealedBy, SiteAnswer,
-    SiteName, Stamp, check_data, library_seeds, sealed_by, sign_question,
+    Authentic, Check, CommandPacket, HeadFailure, Keyring, Outcome, Reply, RequestId, SealedBy,
+    SiteAnswer, SiteName, Stamp, check_data, library_seeds, sealed_by, sign_question,
 };
 use serde_json::Value;
 
@@ -107,7 +107,12 @@ impl HeadSession {
     ) -> Result<Result<SiteAnswer, Refusal>, AccessError> {
         self.agree_in_time()?;
         let request = self.next_request()?;
-        self.outcome(&CommandPacket::new(Some(request), command))
+        self.outcome(&self.packet(Some(request), command))
+    }
+
+    /// A command of the user, be it through a door.
+    fn packet(&self, request: Option<RequestId>, command: Command) -> CommandPacket {
+        CommandPacket::new(request, command).spoken_for(self.account.speaks_for.clone())
     }
 
     /// All lines of a query, in order.
@@ -162,6 +167,10 @@ impl HeadSession {
         self.agree_in_time()?;
         let question = format!("{subject} {after}");
         let question = question.trim_end().as_bytes();
+        let question = match &self.account.speaks_for {
+            Some(speaks_for) => &*speaks_for.asking(question),
+            None => question,
+        };
         let deadline = Instant::now() + self.account.patience;
         loop {
             let answer = self.answered(&mut |this| this.make_question(question))?;

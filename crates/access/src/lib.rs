@@ -13,6 +13,7 @@ mod acl;
 mod described;
 mod error;
 mod head;
+mod mapping;
 mod place;
 mod shared;
 mod tree;
@@ -24,6 +25,10 @@ pub use acl::{AccessLists, AclChanges};
 pub use described::{Described, Entries};
 pub use error::AccessError;
 pub use head::HeadSession;
+pub use mapping::{
+    Denial, MEMBERSHIPS_MAX, Mapped, MappingError, MappingTable, Membership, Method, Presented,
+    RowError, RowPlace,
+};
 pub use place::place;
 pub use shared::{PutOptions, SharedSite};
 pub use tree::{FileVersion, Overdrawn, Room, Tree, Xattr};

@@ -18,8 +18,9 @@ use crate::name::check_label;
 use crate::ops::{self, KEPT_NS, SLOT_COUNT};
 use crate::quota::{Account, charge, counts_spaces, judge};
 use crate::record::{
-    Acls, COUNTERS_KEY, Counters, Detail, Inode, Key, KeyHolder, LEASE_KEY, Lease, Policy,
-    SITE_KEY, Session, Site, Slot, Times, Usage, User, Versions, inode_key, session_key, slot_key,
+    Acls, COUNTERS_KEY, Counters, Detail, Door, Inode, Key, KeyHolder, LEASE_KEY, Lease, Policy,
+    SITE_KEY, Session, Site, Slot, SpokenFor, Times, Usage, User, Versions, inode_key, session_key,
+    slot_key,
 };
 use crate::refusal::{Failure, Refusal};
 use crate::rights::Credentials;
@@ -332,11 +333,24 @@ pub(crate) fn credentials(rows: &dyn Rows, caller: &Caller) -> Result<Credential
         Caller::User(name) => {
             let user: Option<User> = read(rows, name.as_bytes())?;
             let User { groups, is_operator, .. } = user.ok_or(Refusal::UnknownUser)?;
-            Ok(Credentials { user: name.clone(), groups, is_operator })
+            Ok(Credentials { user: name.clone(), door: None, groups, is_operator })
         }
+        Caller::Door(spoken) => spoken_for(rows, spoken),
         Caller::Disk(_) => Ok(Credentials::default()),
         Caller::Head => Ok(Credentials { is_operator: true, ..Credentials::default() }),
     }
+}
+
+/// The names of a user for whom a door speaks, if it may.
+fn spoken_for(rows: &dyn Rows, spoken: &SpokenFor) -> Result<Credentials, Failure> {
+    let door: Option<Door> = read(rows, spoken.door.as_bytes())?;
+    let Door { grant } = door.ok_or(Refusal::UnknownDoor)?;
+    let user: Option<User> = read(rows, spoken.user.as_bytes())?;
+    let user = user.ok_or(Refusal::UnknownUser)?;
+    grant.check(spoken, &user)?;
+    let groups = if spoken.groups.is_empty() { user.groups } else { spoken.groups.clone() };
+    let door = Some(spoken.door.clone());
+    Ok(Credentials { user: spoken.user.clone(), door, groups, is_operator: user.is_operator })
 }
 
 /// The first answer to a command that was executed already; none if it is the next of its slot.
@@ -352,7 +366,7 @@ fn first_answer(
     if epoch_of(request.session.0) != epoch_of(counters.issued) {
         return Err(Refusal::UnknownSession.into());
     }
-    if session.user != caller.user {
+    if session.user != caller.user || session.door != caller.door {
         return Err(Refusal::NotYourSession.into());
     }
     if request.slot >= SLOT_COUNT {

@@ -3,25 +3,31 @@
 mod acl;
 mod answer;
 mod disk;
+mod door;
 mod replica;
 mod trash;
+mod write;
 
 pub use acl::SetAcl;
 pub use answer::{Answer, Entry, Resolution, Ticket, TicketDisk};
 pub(crate) use answer::{decode_outcome, encode_outcome};
 pub use disk::{AddDisk, DiskChanges};
+pub use door::SetDoor;
 pub use replica::{MoveReplica, Receipt};
 pub use trash::{MeasuredTrash, RestoreTrash};
+pub use write::{Commit, Create, Publish};
 
 use crate::id::{ContentId, DiskId, InodeId, SessionId};
 use crate::name::{EntryName, Place};
-use crate::record::{Checksums, KeyHolder, Limits, Policy, PolicyChanges, Subject, TrashPolicy};
+use crate::record::{KeyHolder, Limits, Policy, PolicyChanges, SpokenFor, Subject, TrashPolicy};
 
 /// Who sends a command, as whoever carries it has verified.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Caller {
-    /// A user who signed it, or whom a door vouches for.
+    /// A user who signed it.
     User(String),
+    /// A user for whom a door signed it; each command is judged by what the door may say then.
+    Door(SpokenFor),
     /// A disk.
     Disk(DiskId),
     /// The head itself, about its duties.
@@ -228,6 +234,13 @@ pub enum Command {
         /// Name of the key.
         name: Vec<u8>,
     },
+    /// Adds a door, or says anew for whom one may speak.
+    SetDoor(SetDoor),
+    /// Removes a door and its keys.
+    RemoveDoor {
+        /// Its name.
+        door: String,
+    },
     /// Adds a disk.
     AddDisk(AddDisk),
     /// Changes a disk.
@@ -344,52 +357,6 @@ pub struct SetXattr {
     pub must_exist: Option<bool>,
 }
 
-/// When a new file gets its name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Publish {
-    /// With its content.
-    AtCommit,
-    /// At once, empty.
-    AtOnce,
-    /// At once, and that is all of it: a file, or a version, without octets. There is no attempt,
-    /// and the answer is an [`Answer::Entry`].
-    Whole,
-}
-
-/// Opens an attempt to write a version.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Create {
-    /// A file that is there or shall be.
-    pub place: Place,
-    /// Permission bits of a new file.
-    pub mode: u16,
-    /// Most octets the content will have. They are reserved.
-    pub size_max: u64,
-    /// When a new file gets its name.
-    pub publish: Publish,
-    /// Refuse if there is something.
-    pub exclusive: bool,
-    /// How its policy differs from the one it would have, or has.
-    pub policy: PolicyChanges,
-}
-
-/// Makes an attempt the current version.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Commit {
-    /// The attempt.
-    pub content: ContentId,
-    /// Octets.
-    pub size: u64,
-    /// Root of the hash tree, as the writer signed it.
-    pub root: [u8; 32],
-    /// Checksums of the whole.
-    pub checksums: Checksums,
-    /// Time of last modification; the head's if absent.
-    pub modified_ns: Option<u64>,
-    /// Receipts of disks.
-    pub receipts: Vec<Receipt>,
-}
-
 /// Lets a key sign for somebody. The operator has verified whose it is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AddKey {
@@ -442,6 +409,8 @@ impl Command {
             Self::SetUser { .. } => "set-user",
             Self::AddKey(_) => "add-key",
             Self::RemoveKey { .. } => "remove-key",
+            Self::SetDoor(_) => "set-door",
+            Self::RemoveDoor { .. } => "remove-door",
             Self::AddDisk(_) => "add-disk",
             Self::SetDisk { .. } => "set-disk",
             Self::RemoveDisk { .. } => "remove-disk",

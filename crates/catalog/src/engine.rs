@@ -83,11 +83,13 @@ pub enum Table {
     TrashPolicy = 29,
     /// Old version that is kept by policy, by id and version.
     OldVersion = 30,
+    /// Door by name.
+    Door = 40,
 }
 
 impl Table {
     /// All tables, in the order of their numbers.
-    pub const ALL: [Self; 30] = [
+    pub const ALL: [Self; 31] = [
         Self::Meta,
         Self::Inode,
         Self::Dentry,
@@ -118,6 +120,7 @@ impl Table {
         Self::TrashUsage,
         Self::TrashPolicy,
         Self::OldVersion,
+        Self::Door,
     ];
 
     /// The table with this number.

@@ -37,7 +37,7 @@ pub use check::{Inconsistency, check};
 pub use command::{
     AddDisk, AddKey, Answer, AttributeChanges, Caller, Command, Commit, Create, DiskChanges, Entry,
     ListedEntry, MeasuredTrash, MoveReplica, Publish, Receipt, Rename, Request, Resolution,
-    RestoreTrash, SetAcl, SetXattr, Submission, Ticket, TicketDisk, TimeChange,
+    RestoreTrash, SetAcl, SetDoor, SetXattr, Submission, Ticket, TicketDisk, TimeChange,
 };
 pub use log::LogRecord;
 pub use mend::mend;
@@ -51,8 +51,9 @@ pub use rebuild::{
 };
 pub use record::{
     ACL_NAMES_MAX, Acl, AclEntry, AclWho, Acls, Attempt, Checksums, Content, DISK_LOAD_MAX, Detail,
-    Disk, DiskState, DiskUsage, EMPTY_ROOT, Inode, KeptVersion, Key, KeyHolder, Kind, Lease,
-    Limits, Named, OldVersion, OverSince, Policy, PolicyChanges, Session, Site, Subject, Target,
-    Times, TrashItem, TrashPolicy, TrashUsage, Usage, User, Versions, WriteLease,
+    Disk, DiskState, DiskUsage, Door, EMPTY_ROOT, GRANT_NAMES_MAX, Grant, Inode, KeptVersion, Key,
+    KeyHolder, Kind, Lease, Limits, Named, OldVersion, OverSince, Policy, PolicyChanges, Session,
+    Site, SpokenFor, Subject, Target, Times, TrashItem, TrashPolicy, TrashUsage, Usage, User,
+    Versions, WriteLease,
 };
 pub use refusal::{Failure, Refusal};

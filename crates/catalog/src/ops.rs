@@ -6,6 +6,7 @@ mod attempt;
 mod attributes;
 mod commit;
 mod content;
+mod doors;
 mod expiry;
 mod keys;
 mod lease;
@@ -53,8 +54,8 @@ pub(crate) fn run(
         (Caller::Head, Command::Discard { disk, contents }) => execution.discard(*disk, contents),
         (Caller::Head, Command::TrimLog { below, limit }) => execution.trim_log(*below, *limit),
         (Caller::Head, Command::SetDisk { disk, changes }) => execution.set_disk(*disk, *changes),
-        (Caller::User(_), Command::OpenSession) => execution.open_session(),
-        (Caller::User(_), command) => {
+        (Caller::User(_) | Caller::Door(_), Command::OpenSession) => execution.open_session(),
+        (Caller::User(_) | Caller::Door(_), command) => {
             let request = request.ok_or(Refusal::NeedsSession)?;
             run_for_user(execution, request, command)
         }
@@ -110,6 +111,8 @@ fn run_for_operator(execution: &mut Execution<'_>, command: &Command) -> Result<
         }
         Command::AddKey(add) => execution.add_key(add),
         Command::RemoveKey { name } => execution.remove_key(name),
+        Command::SetDoor(set) => execution.set_door(set),
+        Command::RemoveDoor { door } => execution.remove_door(door),
         Command::AddDisk(disk) => execution.add_disk(disk),
         Command::SetDisk { disk, changes } => execution.set_disk(*disk, *changes),
         Command::RemoveDisk { disk } => execution.remove_disk(*disk),

@@ -19,8 +19,8 @@ use crate::id::{ContentId, DiskId, InodeId, SessionId, TransactionNumber, Versio
 use crate::log::LogRecord;
 use crate::name::{EntryName, Place};
 use crate::record::{
-    Attempt, COUNTERS_KEY, Content, Counters, Dentry, Disk, DiskUsage, Inode, KeptVersion, Key,
-    LEASE_KEY, Lease, Limits, SITE_KEY, Session, Site, Subject, Usage, User, WriteLease,
+    Attempt, COUNTERS_KEY, Content, Counters, Dentry, Disk, DiskUsage, Door, Inode, KeptVersion,
+    Key, LEASE_KEY, Lease, Limits, SITE_KEY, Session, Site, Subject, Usage, User, WriteLease,
     dentry_key, disk_key, inode_key, session_key, xattr_key,
 };
 use crate::refusal::{Failure, Refusal};
@@ -68,6 +68,14 @@ impl<'a> Reader<'a> {
         let rows = engine.snapshot()?;
         let caller = credentials(&*rows, caller)?;
         Ok(Self { rows, caller })
+    }
+
+    /// Whether this state lets somebody act.
+    ///
+    /// # Errors
+    /// The refusal that a command of his would meet.
+    pub fn knows(&self, caller: &Caller) -> Result<(), Failure> {
+        credentials(&*self.rows, caller).map(drop)
     }
 
     /// Who leads, or has led last; none if nobody has yet.
@@ -209,15 +217,24 @@ impl<'a> Reader<'a> {
         rows.into_iter().map(user).collect()
     }
 
+    /// Doors after a name, in the order of their names.
+    pub fn doors(&self, after: &str, limit: usize) -> Result<Vec<(String, Door)>, Failure> {
+        let from = [after.as_bytes(), &[0]].concat();
+        let span = Span { from: &from, until: None };
+        let rows = self.rows.range(Table::Door, span, limit.min(PAGE_ROWS_MAX))?;
+        let door =
+            |(key, value): Row| Ok((String::from_utf8_lossy(&key).into_owned(), decoded(&value)?));
+        rows.into_iter().map(door).collect()
+    }
+
     /// A key by its name.
     pub fn key(&self, name: &[u8]) -> Result<Option<Key>, Failure> {
         Ok(read(&*self.rows, name)?)
     }
 
-    /// Whose a session is, if it is open.
-    pub fn session_user(&self, session: SessionId) -> Result<Option<String>, Failure> {
-        let row: Option<Session> = read(&*self.rows, &session_key(session))?;
-        Ok(row.map(|session| session.user))
+    /// A session, if it is open.
+    pub fn session(&self, session: SessionId) -> Result<Option<Session>, Failure> {
+        Ok(read(&*self.rows, &session_key(session))?)
     }
 
     /// Keys after a name, in the order of their names.

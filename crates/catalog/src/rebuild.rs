@@ -29,7 +29,7 @@ use crate::refusal::Refusal;
 use crate::view::{View, decoded, read};
 
 /// Tables whose rows are given out.
-const TABLES: [Table; 15] = [
+const TABLES: [Table; 16] = [
     Table::Meta,
     Table::Inode,
     Table::Dentry,
@@ -45,6 +45,7 @@ const TABLES: [Table; 15] = [
     Table::Trash,
     Table::TrashPolicy,
     Table::OldVersion,
+    Table::Door,
 ];
 /// Rows of one transaction, at most.
 const BATCH_ROWS: usize = 4096;

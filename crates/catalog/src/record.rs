@@ -2,6 +2,7 @@
 
 mod acl;
 mod content;
+mod door;
 mod inode;
 mod policy;
 mod quota;
@@ -12,6 +13,7 @@ mod version;
 
 pub use acl::{ACL_NAMES_MAX, Acl, AclEntry, AclWho, Acls, Named};
 pub use content::{Attempt, KeptVersion, Target};
+pub use door::{Door, GRANT_NAMES_MAX, Grant, SpokenFor};
 pub use inode::{Checksums, Content, Detail, EMPTY_ROOT, Inode, Kind, Times};
 pub use policy::{Policy, PolicyChanges};
 pub use quota::{Limits, OverSince, Subject, Usage};

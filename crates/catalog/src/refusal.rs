@@ -115,6 +115,12 @@ refusals! {
     82 GroupGrace DQUOT "the group is above its soft limit, and the grace time is over";
     83 TreeGrace DQUOT "the tree is above its soft limit, and the grace time is over";
     84 SpaceGrace DQUOT "the space is above its soft limit, and the grace time is over";
+    90 MayNotSpeakFor ACCESS "the door may not speak for this user";
+    91 MayNotSpeakForOperator ACCESS "the door may speak for an operator only if that is granted";
+    92 MayNotAssertGroup ACCESS "the door may not say that the user is in this group";
+    93 UnknownDoor ACCESS "the site does not know this door";
+    94 NotSpokenFor ACCESS "a door does nothing for itself: it has to say for which user it speaks";
+    95 TooMuchGranted INVAL "the site has as many doors, or the door as many grants, as it can";
 }
 
 /// A command that did not come through: refused, or the engine failed.

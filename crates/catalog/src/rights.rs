@@ -21,6 +21,8 @@ pub(crate) const MODE_BITS: u16 = 0o7777;
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Credentials {
     pub(crate) user: String,
+    /// The door that speaks for the user, if one does.
+    pub(crate) door: Option<String>,
     pub(crate) groups: Vec<String>,
     pub(crate) is_operator: bool,
 }

@@ -107,7 +107,7 @@ impl Scene {
         let signer = KeySigner::new(Arc::clone(key), locator);
         let claim = Claim { content: CONTENT, size: 100, root: [1; 32] };
         let claim = claim.encode(&self.site, &signer).unwrap();
-        let hint = self.site.writer("ann", 1);
+        let hint = self.site.writer(&self.site.user("ann"), 1);
         let order = Insert { ticket: self.ticket.clone(), claim, hint };
         order.encode(&self.site, &disk_name(7), &signer, stamp()).unwrap()
     }
@@ -200,7 +200,10 @@ fn a_writer_with_a_ticket_gets_a_receipt_once_its_content_is_stored() {
     assert!(matches!(scene.ask(), InsertAnswer::Pulling { received_bytes: 0, .. }));
     let Some(Action::Pull(pull)) = scene.machine.poll_action() else { panic!() };
     assert_eq!((pull.content, pull.size, pull.root), (CONTENT, 100, [1; 32]));
-    assert_eq!((pull.segment_size, pull.hint), (8192, scene.site.writer("ann", 1)));
+    assert_eq!(
+        (pull.segment_size, pull.hint),
+        (8192, scene.site.writer(&scene.site.user("ann"), 1))
+    );
     assert_eq!(pull.ticket, scene.ticket.wire());
     scene.machine.handle_pulled(CONTENT, Ok(KEPT), 0);
     let InsertAnswer::Stored(receipt) = scene.ask() else { panic!() };

@@ -10,8 +10,8 @@ pub(crate) use files::{AuditFiles, Position};
 
 use byname_catalog::id::{InodeId, LeaseEpoch};
 use byname_catalog::{
-    AddKey, Answer, AttributeChanges, Caller, Command, Create, Failure, KeyHolder, Place, Rename,
-    RestoreTrash, SetAcl, SetXattr, Subject, Submission,
+    AddKey, Answer, AttributeChanges, Caller, Command, Create, Failure, Grant, KeyHolder, Place,
+    Rename, RestoreTrash, SetAcl, SetDoor, SetXattr, SpokenFor, Subject, Submission,
 };
 use byname_packet::Name;
 use byname_site::{HeadFailure, SiteName};
@@ -50,6 +50,13 @@ impl Audit {
         line.insert("term".into(), epoch.0.into());
         match &submission.caller {
             Caller::User(user) => line.insert("user".into(), user.as_str().into()),
+            Caller::Door(SpokenFor { door, user, groups }) => {
+                line.insert("user".into(), user.as_str().into());
+                if !groups.is_empty() {
+                    line.insert("said_groups".into(), groups.clone().into());
+                }
+                line.insert("door".into(), door.as_str().into())
+            }
             Caller::Disk(disk) => line.insert("disk".into(), disk.0.into()),
             Caller::Head => None,
         };
@@ -223,7 +230,19 @@ fn describe_administration(command: &Command, put: &mut impl FnMut(&str, Value))
         Command::AddKey(AddKey { holder, .. }) => match holder {
             KeyHolder::User(user) => put("of_user", user.as_str().into()),
             KeyHolder::Disk(disk) => put("of_disk", disk.0.into()),
+            KeyHolder::Door(door) => put("of_door", door.as_str().into()),
         },
+        Command::SetDoor(SetDoor { door, grant }) => {
+            let Grant { is_for_all, users, groups, asserted } = grant;
+            put("of_door", door.as_str().into());
+            put("for_all", (*is_for_all).into());
+            for (key, names) in
+                [("for_users", users), ("for_groups", groups), ("may_say_groups", asserted)]
+            {
+                put(key, bounded(names.join(",")).into());
+            }
+        }
+        Command::RemoveDoor { door } => put("of_door", door.as_str().into()),
         Command::AddDisk(disk) => put("server", disk.server.as_str().into()),
         Command::SetDisk { disk, .. } | Command::RemoveDisk { disk } => {
             put("of_disk", disk.0.into());

@@ -17,15 +17,15 @@ use byname_catalog::{
     Answer, Caller, Catalog, CatalogError, Command, Failure, Reader, Refusal, Submission, TrashWalk,
 };
 use byname_packet::DecodeError;
-use byname_security::key::PublicKey;
 use byname_site::{HeadFailure, SeedSource, SessionKeys, SiteName, library_seeds};
 use byname_transfer::server::SharedSigner;
 
 use crate::audit::{Audit, AuditFiles};
 use crate::commands::{CommandAnswer, Waiting};
-use crate::keys::{KnownKeys, NotAuthentic};
+use crate::keys::{KnownKeys, NotAuthentic, Sender, Who};
 use crate::observations::Observations;
 use crate::sessions::SessionTable;
+use crate::traffic::Rates;
 
 const SECOND_NS: u64 = 1_000_000_000;
 const MS_NS: u64 = 1_000_000;
@@ -55,8 +55,8 @@ pub struct Executor {
     known: KnownKeys,
     /// Who asked for what since it was last taken; nobody takes it where that is not written.
     audit: Option<Audit>,
-    /// Commands and questions that a user may send a second.
-    user_rate: Option<u64>,
+    /// Commands and questions that may be sent a second.
+    rates: Rates,
     /// A directory in the trash that is being measured.
     walk: Option<TrashWalk>,
     /// Another head has taken the lease.
@@ -65,15 +65,15 @@ pub struct Executor {
 
 /// A command without request id.
 struct Remembered {
-    caller: Caller,
+    who: Who,
     answer: CommandAnswer,
 }
 
 /// A command of a batch, verified.
 struct Verified {
     submission: Submission,
-    /// The sender's key, which a ticket is made out to.
-    key: PublicKey,
+    /// The sender, and his key, which a ticket is made out to.
+    sender: Sender,
     /// When it was signed, if it has no request id.
     unidentified_ms: Option<u64>,
     /// The keys that it came under, and its answer leaves under.
@@ -112,7 +112,7 @@ impl Executor {
     pub fn new(catalog: Catalog<Arc<dyn Engine>>, site: SiteName, signer: SharedSigner) -> Self {
         let (remembered, observations, sessions, known) = Default::default();
         let seeds = library_seeds();
-        let (audit, user_rate, walk, is_over) = (None, None, None, false);
+        let (audit, rates, walk, is_over) = (None, Rates::default(), None, false);
         Self {
             catalog,
             site,
@@ -123,7 +123,7 @@ impl Executor {
             seeds,
             known,
             audit,
-            user_rate,
+            rates,
             walk,
             is_over,
         }
@@ -140,9 +140,9 @@ impl Executor {
         self.audit.as_mut().map(Audit::take).unwrap_or_default()
     }
 
-    /// Lets no user send more commands and questions a second.
-    pub fn limit_users(&mut self, per_s: Option<u64>) {
-        self.user_rate = per_s;
+    /// Lets no user and no door send more commands and questions a second.
+    pub fn limit_rates(&mut self, rates: Rates) {
+        self.rates = rates;
     }
 
     /// What was executed since the last call took so long, for whom it may concern.

@@ -25,6 +25,7 @@ use crate::repair::RepairConfig;
 use crate::service::{Handover, HeadCounters, HeadService, leave};
 use crate::succession::Succession;
 use crate::term::{Candidate, Clocks, FOREVER_NS, OnRole};
+use crate::traffic::Rates;
 use crate::watch::DiskWatch;
 
 /// Directory of the file server's records.
@@ -145,8 +146,8 @@ pub struct LeadConfig {
     pub lease_ns: u64,
     /// How replicas are made elsewhere.
     pub repair: RepairConfig,
-    /// Commands and questions that a user may send a second; none is no bound.
-    pub user_rate: Option<u64>,
+    /// Commands and questions that may be sent a second.
+    pub rates: Rates,
     /// Called at each change, if there may be other heads.
     pub on_role: OnRole,
 }
@@ -290,7 +291,7 @@ impl Head {
             name,
             kept_ns: config.kept_ns,
             repair: config.repair,
-            user_rate: config.user_rate,
+            rates: config.rates,
             audit: Arc::new(AuditFiles::new(&directory)),
             lease_ns,
             succession: Succession::new(lease_ns),

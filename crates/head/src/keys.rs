@@ -8,14 +8,15 @@
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
-use byname_catalog::{Caller, Failure, Key, KeyHolder, Reader};
+use byname_catalog::id::DiskId;
+use byname_catalog::{Caller, Failure, Key, KeyHolder, Reader, Refusal, Session};
 use byname_packet::{Data, Interest, KeyLocator, NameRef};
 use byname_security::cert::{Certificate, KEY_COMPONENT};
 use byname_security::key::PublicKey;
 use byname_security::trust::Validator;
 use byname_site::{
     Authentic, Check, CopyAnswer, DiskName, DropAnswer, Identity, InsertAnswer, ListAnswer,
-    ProveAnswer, SignedReceipt, SiteName, Untrusted, check_data, check_interest,
+    ProveAnswer, SignedReceipt, SiteName, SpeaksFor, Untrusted, check_data, check_interest,
 };
 
 /// Components of a certificate's name behind `KEY`, at most.
@@ -72,11 +73,42 @@ pub(crate) enum NotAuthentic {
     Catalog(#[from] Failure),
 }
 
+/// Whose key a packet is signed with.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Who {
+    User(String),
+    Disk(DiskId),
+    Door(String),
+}
+
+impl Who {
+    /// Under whose rights a packet is judged. A door has none of its own, and nobody else speaks
+    /// for others.
+    pub(crate) fn caller(&self, speaks_for: Option<SpeaksFor>) -> Result<Caller, Refusal> {
+        match (self, speaks_for) {
+            (Self::User(user), None) => Ok(Caller::User(user.clone())),
+            (Self::Disk(disk), None) => Ok(Caller::Disk(*disk)),
+            (Self::Door(door), Some(speaks_for)) => Ok(Caller::Door(speaks_for.by(door.clone()))),
+            (Self::Door(_), None) => Err(Refusal::NotSpokenFor),
+            (Self::User(_) | Self::Disk(_), Some(_)) => Err(Refusal::MayNotSpeakFor),
+        }
+    }
+
+    /// True for the one who opened a session, be it for somebody else.
+    pub(crate) fn has_opened(&self, session: &Session) -> bool {
+        match self {
+            Self::User(user) => session.door.is_none() && session.user == *user,
+            Self::Door(door) => session.door.as_ref() == Some(door),
+            Self::Disk(_) => false,
+        }
+    }
+}
+
 /// A sender of commands, verified.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Sender {
     /// Who it is.
-    pub(crate) caller: Caller,
+    pub(crate) who: Who,
     /// The key it signs with.
     pub(crate) key: PublicKey,
 }
@@ -107,14 +139,13 @@ impl<'a> Keys<'a> {
             check_interest(self.site, interest, validator, self.now_s)
         })?;
         let Authentic { identity, key, .. } = accepted(checked)?;
-        let caller = match (&row.holder, identity) {
-            (KeyHolder::User(user), Identity::User(name)) if *user == name => Caller::User(name),
-            (KeyHolder::Disk(disk), Identity::Disk(name)) if *disk == name.id => {
-                Caller::Disk(*disk)
-            }
+        let who = match (&row.holder, identity) {
+            (KeyHolder::User(user), Identity::User(name)) if *user == name => Who::User(name),
+            (KeyHolder::Disk(disk), Identity::Disk(name)) if *disk == name.id => Who::Disk(*disk),
+            (KeyHolder::Door(door), Identity::Door(name)) if *door == name => Who::Door(name),
             _ => return Err(other_holder(locator)),
         };
-        Ok(Sender { caller, key })
+        Ok(Sender { who, key })
     }
 
     /// The certificate of the key that an Interest names.

@@ -46,4 +46,5 @@ pub use repair::RepairConfig;
 pub use service::{BatchQueues, CatalogOrder, Handover, HeadCounters, HeadService};
 pub use succession::Succession;
 pub use term::OnRole;
+pub use traffic::Rates;
 pub use watch::{CopyOrders, DiskWatch, ListOrder, Order, ProveOrder, RepairOrders, Watch};

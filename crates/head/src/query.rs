@@ -2,13 +2,14 @@
 //!
 //! ```text
 //! Interest  P/32=catalog/query/<digest>, MustBeFresh, signed by a user
-//! parameters = subject [SP after]          (text)
+//! parameters = [SpeaksFor] subject [SP after]          (text, behind for whom a door asks)
 //! content    = lines of JSON, from one committed state
 //! ```
 //! Rows come in the order of their keys, as many as fit a packet; a last line `{"more":"<after>"}`
 //! says how to ask for the rest. Subjects about a path (`place`) are followed by its name as a URI.
 
 mod backup;
+mod doors;
 mod fsck;
 mod limits;
 mod lines;
@@ -54,9 +55,8 @@ pub(crate) fn is_for_others(interest: &Interest<'_>) -> bool {
 }
 
 /// What a query is about, as `top` counts it.
-pub(crate) fn subject(interest: &Interest<'_>) -> String {
-    let parameters = interest.application_parameters.unwrap_or_default();
-    let text = std::str::from_utf8(parameters).unwrap_or_default();
+pub(crate) fn subject(question: &[u8]) -> String {
+    let text = std::str::from_utf8(question).unwrap_or_default();
     let subject = text.split(' ').next().unwrap_or_default();
     // Whoever makes one up is told apart from nobody.
     let is_plain =
@@ -76,10 +76,9 @@ pub(crate) struct Known<'a> {
 pub(crate) fn answer(
     Known { engine, observations, unix_ns }: Known<'_>,
     (site, caller): (&SiteName, &Caller),
-    interest: &Interest<'_>,
+    question: &[u8],
 ) -> Result<Vec<u8>, Failure> {
-    let parameters = interest.application_parameters.unwrap_or_default();
-    let text = std::str::from_utf8(parameters).map_err(|_| Refusal::BadName)?;
+    let text = std::str::from_utf8(question).map_err(|_| Refusal::BadName)?;
     let (subject, after) = text.split_once(' ').unwrap_or((text, ""));
     let reader = Reader::new(engine, caller)?;
     match subject {
@@ -90,6 +89,7 @@ pub(crate) fn answer(
         "disks" => disks(&reader, observations, after),
         "disk-of-key" => disk_of_key(&reader, after),
         "users" => users(&reader, after),
+        "doors" => doors::doors(&reader, after),
         "log" => log(&reader, after),
         "backup-rows" => backup::rows(&reader, engine, after),
         "backup-log" => backup::log(&reader, after),

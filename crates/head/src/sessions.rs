@@ -10,17 +10,18 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use byname_catalog::id::SessionId;
-use byname_catalog::{Caller, Failure, KeyHolder, Reader};
+use byname_catalog::{Failure, KeyHolder, Reader};
 use byname_packet::{Interest, NameRef, signature_type};
 use byname_security::cert::Certificate;
 use byname_site::{SessionKeys, SiteName};
 
 use crate::commands::CommandAnswer;
-use crate::keys::{Sender, key_name};
+use crate::keys::{Sender, Who, key_name};
 
-/// Keys at a time, at most; of one user.
+/// Keys at a time, at most; of one user; of one door, which has some for each of its users.
 const KEYS_MAX: usize = 4096;
 const KEYS_PER_USER_MAX: usize = 256;
+const KEYS_PER_DOOR_MAX: usize = 1024;
 /// Time without a packet after which keys are forgotten.
 const IDLE_NS: u64 = 600_000_000_000;
 /// Time after which they are, whatever came.
@@ -33,7 +34,7 @@ const AHEAD_MAX: u64 = 1 << 16;
 /// Who agreed upon keys, and under which row.
 #[derive(Debug, Clone)]
 pub(crate) struct Holder {
-    pub(crate) user: String,
+    pub(crate) who: Who,
     pub(crate) certificate: Certificate,
 }
 
@@ -54,6 +55,10 @@ struct Entry {
     window: Window,
     expires_ns: u64,
     used_ns: u64,
+}
+
+fn keys_max(who: &Who) -> usize {
+    if matches!(who, Who::Door(_)) { KEYS_PER_DOOR_MAX } else { KEYS_PER_USER_MAX }
 }
 
 /// See the module.
@@ -109,7 +114,7 @@ impl SessionTable {
     pub(crate) fn insert(&mut self, session: SessionId, agreement: Agreement, unix_ns: u64) {
         self.entries.remove(&session);
         self.entries.retain(|_, entry| entry.is_alive(unix_ns));
-        self.make_room(&agreement.holder.user);
+        self.make_room(&agreement.holder.who);
         let keys = Arc::new(agreement.keys.clone());
         let expires_ns = unix_ns.saturating_add(LIFE_NS);
         let window = Window::default();
@@ -124,19 +129,19 @@ impl SessionTable {
 
     /// Whoever has the most loses what he has not used for the longest: who opens many sessions
     /// ends his own.
-    fn make_room(&mut self, user: &str) {
-        let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+    fn make_room(&mut self, who: &Who) {
+        let mut counts: BTreeMap<&Who, usize> = BTreeMap::new();
         for entry in self.entries.values() {
-            *counts.entry(&entry.agreement.holder.user).or_default() += 1;
+            *counts.entry(&entry.agreement.holder.who).or_default() += 1;
         }
-        let own = counts.get(user).copied().unwrap_or_default();
-        let most = counts.iter().max_by_key(|(_, count)| **count).map(|(user, _)| *user);
-        let loser = match own >= KEYS_PER_USER_MAX {
-            true => user,
+        let own = counts.get(who).copied().unwrap_or_default();
+        let most = counts.iter().max_by_key(|(_, count)| **count).map(|(who, _)| *who);
+        let loser = match own >= keys_max(who) {
+            true => who,
             false if self.entries.len() < KEYS_MAX => return,
-            false => most.unwrap_or(user),
+            false => most.unwrap_or(who),
         };
-        let of_loser = self.entries.iter().filter(|(_, it)| it.agreement.holder.user == loser);
+        let of_loser = self.entries.iter().filter(|(_, it)| it.agreement.holder.who == *loser);
         let oldest = of_loser.min_by_key(|(_, entry)| entry.used_ns).map(|(session, _)| *session);
         oldest.and_then(|session| self.entries.remove(&session));
     }
@@ -171,8 +176,8 @@ impl SessionTable {
             Seen::Outside => return Ok(Err(NotOpened::Number)),
         };
         entry.used_ns = entry.used_ns.max(unix_ns);
-        let caller = Caller::User(holder.user.clone());
-        let sender = Sender { caller, key: holder.certificate.public_key().clone() };
+        let who = holder.who.clone();
+        let sender = Sender { who, key: holder.certificate.public_key().clone() };
         Ok(Ok(Opened { sender, session, keys: Arc::clone(&entry.keys), is_repeated }))
     }
 }
@@ -190,7 +195,11 @@ impl Holder {
         let row = reader.key(name.value())?;
         let is_same = row.is_some_and(|row| {
             row.certificate == self.certificate.wire()
-                && matches!(row.holder, KeyHolder::User(user) if user == self.user)
+                && match (&row.holder, &self.who) {
+                    (KeyHolder::User(user), Who::User(own)) => user == own,
+                    (KeyHolder::Door(door), Who::Door(own)) => door == own,
+                    _ => false,
+                }
         });
         Ok(is_same && self.certificate.check_validity(unix_ns / 1_000_000_000).is_ok())
     }

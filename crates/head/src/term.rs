@@ -20,6 +20,7 @@ use crate::own::OwnCommands;
 use crate::pulse::{Pulses, RENEWALS};
 use crate::repair::RepairConfig;
 use crate::succession::Succession;
+use crate::traffic::Rates;
 use crate::watch::{Watch, WatchTerm};
 
 /// The head's own commands in one transaction, at most.
@@ -51,8 +52,8 @@ pub(crate) struct Candidate {
     pub(crate) name: String,
     pub(crate) kept_ns: u64,
     pub(crate) repair: RepairConfig,
-    /// Commands and questions that a user may send a second.
-    pub(crate) user_rate: Option<u64>,
+    /// Commands and questions that may be sent a second.
+    pub(crate) rates: Rates,
     /// Where it is written who asked for what.
     pub(crate) audit: Arc<AuditFiles>,
     pub(crate) lease_ns: u64,
@@ -131,7 +132,7 @@ impl Candidate {
         let (site, signer) = (self.site.clone(), self.signer.clone());
         let mut executor = Executor::new(catalog, site.clone(), signer.clone());
         executor.audit_in(self.audit.clone());
-        executor.limit_users(self.user_rate);
+        executor.limit_rates(self.rates);
         let own = (signer, &self.certificates[..]);
         let watch = Watch::new(site, self.engine.clone(), own, &executor).repairing(self.repair);
         let (commands, to_carry_out) = channel();

@@ -3,14 +3,15 @@
 //! Commands and questions of a user count as they are taken, whatever comes of them. A user who has
 //! sent as many as he may in a second is told that the head is busy, which his programs take for
 //! "later": so a client in a loop slows itself down, however many connections it has, and nobody
-//! else. Disks are not bounded.
+//! else. What a door sends for a user counts for both, if the door may speak for him, and for the
+//! door alone otherwise: a door that lies uses up nobody's share. Disks are not bounded.
 //!
 //! Bounded: [`USERS_MAX`] users are remembered, those who asked last.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use byname_catalog::Caller;
+use byname_catalog::id::DiskId;
 
 const SECOND_NS: u64 = 1_000_000_000;
 /// Users that are remembered.
@@ -22,6 +23,27 @@ const BATCH_MAX: usize = 1024;
 /// What is left of a second's share gathers for so many seconds.
 const BURST_S: u64 = 2;
 
+/// Commands and questions that may be sent in a second; none is no bound.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Rates {
+    /// By one user, and by doors for him.
+    pub user: Option<u64>,
+    /// By one door, for all its users.
+    pub door: Option<u64>,
+}
+
+/// Who asks, as it is counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Asker<'a> {
+    User(&'a str),
+    Disk(DiskId),
+    /// A door, and the user for whom it may speak.
+    Door(&'a str, Option<&'a str>),
+}
+
+/// Name of whoever asks, and of the door through which it is asked.
+type Who = (String, Option<String>);
+
 /// Counts of one user or disk, since the head leads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct UserTraffic {
@@ -29,10 +51,10 @@ pub(crate) struct UserTraffic {
     pub(crate) questions: u64,
     /// Of both, those that came too fast.
     pub(crate) held_back: u64,
-    /// What he may still ask for now, in billionths.
-    tokens: u64,
-    /// When that was counted.
-    at_ns: u64,
+    /// What he may still ask for now, in billionths, and when that was counted.
+    tokens: Option<(u64, u64)>,
+    /// When he asked last.
+    seen_ns: u64,
 }
 
 /// Counts of one operation, since the head leads.
@@ -48,7 +70,7 @@ pub(crate) struct OperationTraffic {
 
 #[derive(Debug, Default)]
 struct Shared {
-    users: BTreeMap<String, UserTraffic>,
+    users: BTreeMap<Who, UserTraffic>,
     operations: BTreeMap<String, OperationTraffic>,
     /// Operations of the batch that is being executed: name, and whether it failed.
     batch: Vec<(String, bool)>,
@@ -63,30 +85,35 @@ impl Traffic {
         work(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Counts a command or a question; false if a user has to wait, who may send so many a second.
+    /// Counts a command or a question; false if who asks has to wait.
     pub(crate) fn admit(
         &self,
-        caller: &Caller,
-        (is_question, per_s): (bool, Option<u64>),
+        asker: Asker<'_>,
+        (is_question, rates): (bool, Rates),
         now_ns: u64,
     ) -> bool {
-        let name = match caller {
-            Caller::User(user) => user.clone(),
-            Caller::Disk(disk) => format!("disk {}", disk.0),
-            Caller::Head => return true,
-        };
-        let per_s = per_s.filter(|_| matches!(caller, Caller::User(_)));
-        self.with(|shared| {
-            shared.make_room(&name);
-            let user = shared.users.entry(name).or_insert_with(|| UserTraffic {
-                tokens: per_s.unwrap_or_default().saturating_mul(BURST_S * SECOND_NS),
-                ..UserTraffic::default()
-            });
-            *(if is_question { &mut user.questions } else { &mut user.commands }) += 1;
-            let is_taken = per_s.is_none_or(|per_s| user.take(per_s, now_ns));
-            user.at_ns = now_ns;
-            user.held_back += u64::from(!is_taken);
-            is_taken
+        let plain = |name: String| (name, None);
+        let door = |name: &str| plain(format!("door {name}"));
+        self.with(|shared| match asker {
+            Asker::User(user) => {
+                let who = plain(user.to_owned());
+                shared.count(&who, is_question, now_ns);
+                shared.take(&who, rates.user, now_ns)
+            }
+            Asker::Disk(disk) => {
+                shared.count(&plain(format!("disk {}", disk.0)), is_question, now_ns);
+                true
+            }
+            Asker::Door(name, None) => {
+                shared.count(&door(name), is_question, now_ns);
+                shared.take(&door(name), rates.door, now_ns)
+            }
+            Asker::Door(name, Some(user)) => {
+                shared.count(&door(name), is_question, now_ns);
+                shared.count(&(user.to_owned(), Some(name.to_owned())), is_question, now_ns);
+                shared.take(&door(name), rates.door, now_ns)
+                    && shared.take(&plain(user.to_owned()), rates.user, now_ns)
+            }
         })
     }
 
@@ -122,9 +149,11 @@ impl Traffic {
     }
 
     /// Counts by who asks, those first who asked for most.
-    pub(crate) fn users(&self) -> Vec<(String, UserTraffic)> {
-        let mut users: Vec<(String, UserTraffic)> =
+    pub(crate) fn users(&self) -> Vec<(Who, UserTraffic)> {
+        let mut users: Vec<(Who, UserTraffic)> =
             self.with(|shared| shared.users.iter().map(|(it, of)| (it.clone(), *of)).collect());
+        // Of a user who came through doors alone only his share is kept.
+        users.retain(|(_, of)| of.commands + of.questions + of.held_back > 0);
         users.sort_by_key(|(name, of)| {
             (std::cmp::Reverse(of.commands.saturating_add(of.questions)), name.clone())
         });
@@ -133,26 +162,44 @@ impl Traffic {
 }
 
 impl Shared {
-    /// Forgets who asked the longest ago, if somebody new comes and there are enough.
-    fn make_room(&mut self, name: &str) {
-        if self.users.len() < USERS_MAX || self.users.contains_key(name) {
-            return;
+    fn count(&mut self, who: &Who, is_question: bool, now_ns: u64) {
+        let user = self.user(who, now_ns);
+        *(if is_question { &mut user.questions } else { &mut user.commands }) += 1;
+        user.seen_ns = now_ns;
+    }
+
+    /// Takes one of what somebody may ask for, if there is any left.
+    fn take(&mut self, who: &Who, per_s: Option<u64>, now_ns: u64) -> bool {
+        let Some(per_s) = per_s else { return true };
+        let user = self.user(who, now_ns);
+        let is_taken = user.take(per_s, now_ns);
+        user.held_back += u64::from(!is_taken);
+        is_taken
+    }
+
+    /// Counts of somebody. Forgets who asked the longest ago, if it is somebody new and there are
+    /// enough.
+    fn user(&mut self, who: &Who, now_ns: u64) -> &mut UserTraffic {
+        if self.users.len() >= USERS_MAX && !self.users.contains_key(who) {
+            let oldest = self.users.iter().min_by_key(|(_, user)| user.seen_ns);
+            if let Some(oldest) = oldest.map(|(who, _)| who.clone()) {
+                self.users.remove(&oldest);
+            }
         }
-        let oldest = self.users.iter().min_by_key(|(_, user)| user.at_ns);
-        if let Some(oldest) = oldest.map(|(name, _)| name.clone()) {
-            self.users.remove(&oldest);
-        }
+        let new = || UserTraffic { seen_ns: now_ns, ..UserTraffic::default() };
+        self.users.entry(who.clone()).or_insert_with(new)
     }
 }
 
 impl UserTraffic {
     fn take(&mut self, per_s: u64, now_ns: u64) -> bool {
-        // A clock that was set back gives nothing, and takes nothing.
-        let passed_ns = now_ns.saturating_sub(self.at_ns);
         let most = per_s.saturating_mul(BURST_S * SECOND_NS);
-        self.tokens = self.tokens.saturating_add(passed_ns.saturating_mul(per_s)).min(most);
-        let left = self.tokens.checked_sub(SECOND_NS);
-        self.tokens = left.unwrap_or(self.tokens);
+        let (had, at_ns) = self.tokens.unwrap_or((most, now_ns));
+        // A clock that was set back gives nothing, and takes nothing.
+        let passed_ns = now_ns.saturating_sub(at_ns);
+        let has = had.saturating_add(passed_ns.saturating_mul(per_s)).min(most);
+        let left = has.checked_sub(SECOND_NS);
+        self.tokens = Some((left.unwrap_or(has), now_ns));
         left.is_some()
     }
 }
@@ -161,8 +208,10 @@ impl UserTraffic {
 mod tests {
     use super::*;
 
-    fn user(name: &str) -> Caller {
-        Caller::User(name.to_owned())
+    const RATES: Rates = Rates { user: Some(100), door: Some(300) };
+
+    fn plain(name: &str) -> Who {
+        (name.to_owned(), None)
     }
 
     #[test]
@@ -173,32 +222,46 @@ mod tests {
         for step in 0..10_000_u64 {
             let now_ns = SECOND_NS * 1_000_000 + step * 1_000_000;
             for _ in 0..10 {
-                taken += u64::from(traffic.admit(&user("loop"), (false, Some(100)), now_ns));
+                taken += u64::from(traffic.admit(Asker::User("loop"), (false, RATES), now_ns));
             }
             if step % 20 == 0 {
-                assert!(traffic.admit(&user("anna"), (true, Some(100)), now_ns), "{step}");
+                assert!(traffic.admit(Asker::User("anna"), (true, RATES), now_ns), "{step}");
             }
             assert!(
-                traffic.admit(
-                    &Caller::Disk(byname_catalog::id::DiskId(7)),
-                    (false, Some(1)),
-                    now_ns
-                ),
+                traffic.admit(Asker::Disk(DiskId(7)), (false, RATES), now_ns),
                 "disks are not bounded"
             );
         }
         assert!((1000..=1210).contains(&taken), "{taken} in ten seconds at 100 a second");
         let users = traffic.users();
-        assert_eq!((users[0].0.as_str(), users[0].1.commands), ("loop", 100_000));
+        assert_eq!((&users[0].0, users[0].1.commands), (&plain("loop"), 100_000));
         assert_eq!(users[0].1.held_back, 100_000 - taken);
-        assert!(users.iter().any(|(name, of)| name == "anna" && of.held_back == 0));
+        assert!(users.iter().any(|(who, of)| *who == plain("anna") && of.held_back == 0));
+    }
+
+    #[test]
+    fn what_a_door_sends_counts_for_the_door_and_for_whom_it_may_speak() {
+        let traffic = Traffic::default();
+        let now_ns = SECOND_NS * 1_000_000;
+        let admit = |asker| traffic.admit(asker, (false, RATES), now_ns);
+        let through = |user| Asker::Door("xrd", Some(user));
+        // Two seconds' share of anna, whichever way she comes.
+        assert_eq!((0..300).filter(|_| admit(through("anna"))).count(), 200);
+        assert!(!admit(Asker::User("anna")) && admit(Asker::User("bert")));
+        // Of the door, six hundred in all; a lie is the door's alone.
+        assert_eq!((0..500).filter(|_| admit(Asker::Door("xrd", None))).count(), 300);
+        assert!(!admit(through("carl")) && admit(Asker::User("carl")));
+        let users = traffic.users();
+        let of = |who: Who| users.iter().find(|(it, _)| *it == who).map(|(_, of)| of.commands);
+        assert_eq!(of(("anna".into(), Some("xrd".into()))), Some(300));
+        assert_eq!((of(plain("anna")), of(plain("door xrd"))), (Some(1), Some(801)));
     }
 
     #[test]
     fn users_and_operations_that_are_remembered_are_bounded() {
         let traffic = Traffic::default();
         for number in 0..2 * USERS_MAX as u64 {
-            assert!(traffic.admit(&user(&format!("u{number}")), (false, Some(1)), number));
+            assert!(traffic.admit(Asker::User(&format!("u{number}")), (false, RATES), number));
             traffic.note(&format!("operation {number}"), false);
             traffic.end_batch(5);
         }

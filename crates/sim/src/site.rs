@@ -35,13 +35,13 @@ use std::rc::Rc;
 use byname_catalog::engine::MemoryEngine;
 use byname_catalog::id::{ContentId, InodeId, SessionId};
 use byname_catalog::{
-    AddDisk, AddKey, Answer, Caller, Catalog, Command, EntryName, Failure, KeyHolder, Place,
-    Policy, Setup, Submission, TrashPolicy, initialise,
+    AddDisk, AddKey, Answer, Caller, Catalog, Command, EntryName, Failure, Grant, KeyHolder, Place,
+    Policy, SetDoor, Setup, Submission, TrashPolicy, initialise,
 };
 use byname_forwarder::Config;
 use byname_packet::Name;
 use byname_security::trust::TrustPolicy;
-use byname_site::{DiskName, SiteName};
+use byname_site::{DiskName, SiteName, SpeaksFor};
 use byname_writer::WriterConfig;
 
 use crate::line::{Faults, LineConfig};
@@ -56,6 +56,7 @@ use writer::Step;
 const PREFIX: &str = "/cern/cms";
 const OPERATOR: &str = "op";
 const SPACE: &str = "main";
+const DOOR: &str = "d";
 /// First numbers of keys.
 const DISK_KEYS: u8 = 20;
 const USER_KEYS: u8 = 60;
@@ -75,6 +76,8 @@ pub struct Shape {
     pub has_thief: bool,
     /// There is a directory with so many symbolic links, which writers may remove as a whole.
     pub tree: Option<u64>,
+    /// The first writer is a door's, which writes for a user.
+    pub has_door: bool,
     /// What is removed goes to the trash, for as short as that may be.
     pub has_trash: bool,
 }
@@ -119,6 +122,8 @@ pub struct Site {
     pub engine: MemoryEngine,
     /// Receipts that a commit needs.
     pub receipt_count: u8,
+    /// The first writer is a door's.
+    has_door: bool,
 }
 
 /// A link of 1 Gbit/s and 2 ms without faults.
@@ -140,7 +145,8 @@ struct Founding {
     trust: TrustPolicy,
     engine: MemoryEngine,
     disks: Vec<(DiskName, Identity)>,
-    users: Vec<(String, Identity)>,
+    /// Whose key each user's writer has: his own, or that of a door.
+    users: Vec<(Name, Option<SpeaksFor>, Identity)>,
 }
 
 /// A catalog with disks and users, who are all operators: rights are tested elsewhere.
@@ -178,11 +184,20 @@ fn found(shape: &Shape) -> Founding {
     let mut users = Vec::new();
     for number in 0..shape.writers.len() + usize::from(shape.has_thief) {
         let user = format!("u{number}");
-        let identity = Identity::new(USER_KEYS + number as u8, &site.user(&user), Some(&own));
         let groups = vec!["ops".to_owned()];
         founder.run(Command::SetUser { user: user.clone(), groups, is_operator: true });
-        founder.add_key(KeyHolder::User(user.clone()), &identity);
-        users.push((user, identity));
+        let (namespace, holder, speaks_for) = match shape.has_door && number == 0 {
+            true => {
+                let grant = Grant { users: vec![user.clone()], ..Grant::default() };
+                founder.run(Command::SetDoor(SetDoor { door: DOOR.to_owned(), grant }));
+                let speaks_for = SpeaksFor { user, groups: Vec::new() };
+                (site.door(DOOR), KeyHolder::Door(DOOR.to_owned()), Some(speaks_for))
+            }
+            false => (site.user(&user), KeyHolder::User(user), None),
+        };
+        let identity = Identity::new(USER_KEYS + number as u8, &namespace, Some(&own));
+        founder.add_key(holder, &identity);
+        users.push((namespace, speaks_for, identity));
     }
     if let Some(link_count) = shape.tree {
         founder.make_tree(link_count);
@@ -276,10 +291,10 @@ impl Site {
             network.add(&mut world, disk, Some(&route))
         });
         let disks = disks.collect();
-        let mut users = users.into_iter().map(|(user, identity)| {
+        let mut users = users.into_iter().map(|(namespace, speaks_for, identity)| {
             let (site, trust) = (site.clone(), trust.clone());
-            let route = site.user(&user);
-            (WriterConfig { site, user, signer: identity.key_signer, trust }, route)
+            let (signer, route) = (identity.key_signer, namespace.clone());
+            (WriterConfig { site, namespace, speaks_for, signer, trust }, route)
         });
         let writers = shape.writers.iter().zip(users.by_ref()).zip(1_u64..);
         let writers = writers.map(|((steps, (config, route)), number)| {
@@ -298,6 +313,7 @@ impl Site {
             network.add(&mut world, SiteThief::new(config, seed ^ (1 << 32)), Some(&route))
         });
         let (hub, spare) = (network.topology.hosts[0], network.topology.hosts[network.next]);
+        let has_door = shape.has_door;
         let (receipt_count, name, topology) = (shape.policy.1, site, network.topology);
         Self {
             world,
@@ -315,6 +331,7 @@ impl Site {
             record,
             engine,
             receipt_count,
+            has_door,
         }
     }
 

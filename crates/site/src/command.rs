@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! Interest  P/32=catalog/<op>/<digest>, MustBeFresh, signed by a user or a disk
-//! parameters = [RequestId] Command Data*
+//! parameters = [SpeaksFor] [RequestId] Command Data*
 //! ```
 //! `Data*` are the receipts of a commit. The digest that identifies a command to the catalog is
 //! over all but the RequestId: a command that is signed anew is the same command.
@@ -19,6 +19,7 @@ use crate::codec::{Fields, Writer, bad_value};
 use crate::names::SiteName;
 use crate::numbers as tag;
 use crate::parts::DISKS_MAX;
+use crate::speaks_for::{self, SpeaksFor};
 use crate::stamp::Stamp;
 
 const WITHIN: &str = "command";
@@ -37,6 +38,8 @@ pub struct RequestId {
 /// A command as it travels.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CommandPacket {
+    /// For whom a door sends it; nobody else says so.
+    pub speaks_for: Option<SpeaksFor>,
     /// Its identity.
     pub request: Option<RequestId>,
     /// The command. A commit has no receipts here: those of the packet have to be verified first.
@@ -48,7 +51,13 @@ pub struct CommandPacket {
 impl CommandPacket {
     /// A command without receipts.
     pub fn new(request: Option<RequestId>, command: Command) -> Self {
-        Self { request, command, receipts: Vec::new() }
+        Self { speaks_for: None, request, command, receipts: Vec::new() }
+    }
+
+    /// The same for a user, from a door.
+    #[must_use]
+    pub fn spoken_for(self, speaks_for: Option<SpeaksFor>) -> Self {
+        Self { speaks_for, ..self }
     }
 
     /// The identity as the catalog has it.
@@ -57,9 +66,11 @@ impl CommandPacket {
         Some(Request { session, slot, sequence, digest: self.digest() })
     }
 
-    /// Digest of what is asked: operation, command and receipts.
+    /// Digest of what is asked: operation, for whom, command and receipts.
     pub fn digest(&self) -> [u8; 32] {
-        sha256(&[self.command.name().as_bytes(), &[0], &self.body()])
+        let mut speaks_for = Writer::default();
+        speaks_for::write(&mut speaks_for, self.speaks_for.as_ref());
+        sha256(&[self.command.name().as_bytes(), &[0], &speaks_for.0, &self.body()])
     }
 
     fn body(&self) -> Vec<u8> {
@@ -101,6 +112,7 @@ impl CommandPacket {
 
     fn parameters(&self) -> Vec<u8> {
         let mut writer = Writer::default();
+        speaks_for::write(&mut writer, self.speaks_for.as_ref());
         if let Some(RequestId { session, slot, sequence }) = self.request {
             writer.nested(tag::REQUEST_ID, |writer| {
                 writer.number(tag::SESSION_ID, session);
@@ -120,6 +132,7 @@ impl CommandPacket {
         let operation = site.operation(interest.name).ok_or(bad_value(tag::NAME))?;
         let parameters = interest.application_parameters.unwrap_or_default();
         let mut fields = Fields::new(parameters, WITHIN);
+        let speaks_for = speaks_for::read(&mut fields)?;
         let request = fields.optional_nested(tag::REQUEST_ID)?.map(read_request).transpose()?;
         let mut body = fields.nested(tag::COMMAND)?;
         let command = decode::read(operation, &mut body)?;
@@ -132,7 +145,7 @@ impl CommandPacket {
             receipts.push(fields.wire(tag::DATA)?.to_vec());
         }
         fields.end()?;
-        Ok(Self { request, command, receipts })
+        Ok(Self { speaks_for, request, command, receipts })
     }
 }
 

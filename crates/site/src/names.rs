@@ -8,9 +8,10 @@
 //! | `P/32=join/<text>` | nobody: the namespace of a key whose holder asks to become a disk |
 //! | `P/32=session/seq=<id>/<key id>` | the keys of a session, in KeyLocators |
 //! | `P/32=user/<u>` | a user; `32=at/seq=<n>` below it is one of his writers |
+//! | `P/32=door/<d>` | a door, which acts for users; its writers are below it likewise |
 //!
-//! The keys of users, disks and writers have these names as their namespaces, so the name of a
-//! signer's certificate says who signed ([`SiteName::identity`]).
+//! The keys of users, doors, disks and writers have these names as their namespaces, so the name of
+//! a signer's certificate says who signed ([`SiteName::identity`]).
 
 use byname_catalog::id::{ContentId, DiskId, InodeId, SessionId, Version};
 use byname_packet::{Component, Name, NameRef, NumberComponent, types};
@@ -22,6 +23,7 @@ const DISK: &[u8] = b"disk";
 const JOIN: &[u8] = b"join";
 const SESSION: &[u8] = b"session";
 const USER: &[u8] = b"user";
+const DOOR: &[u8] = b"door";
 const WRITER: &[u8] = b"at";
 const CLAIM: &[u8] = b"claim";
 const RECEIPT: &[u8] = b"receipt";
@@ -63,6 +65,8 @@ pub enum Identity {
     Site,
     /// A user.
     User(String),
+    /// A door.
+    Door(String),
     /// A disk.
     Disk(DiskName),
     /// Whoever may write this content.
@@ -179,9 +183,14 @@ impl SiteName {
         self.0.with_keyword(USER).with_generic(user.as_bytes())
     }
 
-    /// One of a user's writers: the prefix it registers, and the hint that leads to it.
-    pub fn writer(&self, user: &str, number: u64) -> Name {
-        self.user(user).with_keyword(WRITER).with(sequence(number).as_component())
+    /// A door: the namespace of its keys.
+    pub fn door(&self, door: &str) -> Name {
+        self.0.with_keyword(DOOR).with_generic(door.as_bytes())
+    }
+
+    /// A writer of a user's or a door's: the prefix it registers, and the hint that leads to it.
+    pub fn writer(&self, of: &Name, number: u64) -> Name {
+        of.with_keyword(WRITER).with(sequence(number).as_component())
     }
 
     /// Content: the versioned name that its segments are below, and the namespace of its writer.
@@ -288,6 +297,7 @@ impl SiteName {
         }
         match self.below(namespace)?.as_slice() {
             [keyword, user] if keyword.is_keyword(USER) => Some(Identity::User(label(*user)?)),
+            [keyword, door] if keyword.is_keyword(DOOR) => Some(Identity::Door(label(*door)?)),
             _ => None,
         }
     }

@@ -150,4 +150,9 @@ tags! {
 
     CHALLENGE 0xF730, "Challenge";
     PROOF 0xF732, "Proof";
+
+    SPEAKS_FOR 0xF720, "SpeaksFor";
+    DOOR 0xF722, "Door";
+    FOR_ALL 0xF724, "ForAll";
+    ASSERTED 0xF726, "AssertedGroup";
 }

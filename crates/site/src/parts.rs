@@ -42,6 +42,22 @@ pub(crate) fn entry_name(octets: &[u8]) -> Result<EntryName, DecodeError> {
 }
 
 /// Contents to the end, as many as one order names.
+/// Names of one kind, as many as there are.
+pub(crate) fn read_texts(
+    fields: &mut Fields<'_>,
+    tag: Tag,
+    count_max: usize,
+) -> Result<Vec<String>, DecodeError> {
+    let mut texts = Vec::new();
+    while let Some(text) = fields.optional_text(tag)? {
+        if texts.len() >= count_max {
+            return Err(bad_value(tag));
+        }
+        texts.push(text);
+    }
+    Ok(texts)
+}
+
 pub(crate) fn read_contents(fields: &mut Fields<'_>) -> Result<Vec<ContentId>, DecodeError> {
     let mut contents = Vec::new();
     while fields.peek()?.is_some() {

@@ -22,8 +22,8 @@ use byname_packet::{Interest, Name};
 use byname_security::key::KeySigner;
 use byname_security::trust::{TrustPolicy, Validator};
 use byname_site::{
-    Claim, CommandPacket, DiskName, Insert, Keyring, SeedSource, SiteAnswer, SiteName, Stamp,
-    Ticket, library_seeds,
+    Claim, CommandPacket, DiskName, Insert, Keyring, SeedSource, SiteAnswer, SiteName, SpeaksFor,
+    Stamp, Ticket, library_seeds,
 };
 
 use self::questions::Told;
@@ -44,9 +44,11 @@ const RENEW_NS: u64 = 180_000 * MS_NS;
 pub struct WriterConfig {
     /// The site.
     pub site: SiteName,
-    /// The user.
-    pub user: String,
-    /// His key, with the name of its certificate.
+    /// The namespace of the key: a user's or a door's.
+    pub namespace: Name,
+    /// The user for whom a door writes.
+    pub speaks_for: Option<SpeaksFor>,
+    /// The key, with the name of its certificate.
     pub signer: KeySigner,
     /// Whose answers count: the site's key.
     pub trust: TrustPolicy,
@@ -176,7 +178,7 @@ impl WriterCore {
 
     /// Prefix under which the writer is asked for what it writes.
     pub fn prefix(&self) -> Name {
-        self.config.site.writer(&self.config.user, self.number)
+        self.config.site.writer(&self.config.namespace, self.number)
     }
 
     /// The head has opened a session: commands are numbered in it from now on.
@@ -189,6 +191,7 @@ impl WriterCore {
     pub fn end_session(&mut self, now: Now) -> Option<Vec<u8>> {
         let request = self.slots.take()?.take();
         let packet = CommandPacket::new(request, Command::EndSession);
+        let packet = packet.spoken_for(self.config.speaks_for.clone());
         let (wire, _) = self.encoded(&packet, now).ok()?;
         let (mut out, nonce) = (Vec::with_capacity(wire.len() + 8), (self.random)() as u32);
         Interest::decode(&wire).ok()?.encode_forwarded(nonce.to_be_bytes(), None, &mut out);
@@ -316,6 +319,7 @@ impl WriterCore {
         now: Now,
     ) -> Result<(), WriterError> {
         packet.request = self.slots.as_mut().and_then(Slots::take);
+        packet.speaks_for = self.config.speaks_for.clone();
         self.express(owner, Arc::new(packet), now)?;
         self.agree(now)
     }

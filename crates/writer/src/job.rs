@@ -130,7 +130,7 @@ impl Job {
 
     fn command(&mut self, waiting: Waiting, command: Command, receipts: Vec<Vec<u8>>) {
         self.waiting = waiting;
-        let packet = CommandPacket { request: None, command, receipts };
+        let packet = CommandPacket { receipts, ..CommandPacket::new(None, command) };
         self.actions.push_back(Action::Command(Box::new(packet)));
     }
 

@@ -3,12 +3,12 @@
 use byname_packet::{Data, DataBuilder, Interest, InterestBuilder, Name, NullSigner, types};
 use byname_site::{
     Agree, Claim, CommandPacket, CopyAnswer, Drop, DropAnswer, Frame, Insert, InsertAnswer, Keep,
-    List, ListAnswer, Prove, ProveAnswer, Recall, Reply, SignedReceipt, SiteName, Stamp, Ticket,
-    frame,
+    List, ListAnswer, Prove, ProveAnswer, Recall, Reply, SignedReceipt, SiteName, SpeaksFor, Stamp,
+    Ticket, frame,
 };
 
 /// In the order of the vectors.
-const OPERATIONS: [&str; 38] = [
+const OPERATIONS: [&str; 40] = [
     "mkdir",
     "rmdir",
     "unlink",
@@ -47,6 +47,8 @@ const OPERATIONS: [&str; 38] = [
     "purge-trash",
     "set-trash",
     "set-versions",
+    "set-door",
+    "remove-door",
 ];
 const STAMP: Stamp = Stamp { time_ms: 1, nonce: [1; 8] };
 
@@ -118,6 +120,10 @@ fn commands(site: &SiteName, interest: &Interest<'_>) {
         let again = found.encode(site, &NullSigner, STAMP).expect("it fits");
         let again = Interest::decode(&again).expect("our own");
         assert_eq!(again.application_parameters, interest.application_parameters);
+    }
+    let parameters = interest.application_parameters.unwrap_or_default();
+    if let Ok((Some(speaks_for), question)) = SpeaksFor::split(parameters) {
+        assert_eq!(speaks_for.asking(question), parameters);
     }
     let Ok(found) = CommandPacket::decode(site, interest) else { return };
     assert!(found.receipts.len() <= 16);

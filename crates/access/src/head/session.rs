@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use byname_catalog::id::SessionId;
 use byname_catalog::{Answer, Command, Refusal, SESSION_IDLE_NS, SESSION_NS};
 use byname_packet::{Data, Signer};
-use byname_site::{CommandPacket, Outcome, Reply, RequestId, SiteAnswer};
+use byname_site::{Outcome, Reply, RequestId, SiteAnswer};
 
 use super::{HeadSession, failed};
 use crate::error::AccessError;
@@ -52,7 +52,7 @@ impl HeadSession {
             }
         }
         self.keyring.end_session();
-        let (renewed, packet) = (Instant::now(), CommandPacket::new(None, Command::OpenSession));
+        let (renewed, packet) = (Instant::now(), self.packet(None, Command::OpenSession));
         match self.outcome(&packet)?? {
             SiteAnswer::Plain(Answer::Session { session, .. }) => {
                 Ok(OpenSession { id: session, sequence: 0, renewed })
@@ -64,7 +64,7 @@ impl HeadSession {
     /// The session for longer; `None` if the head has ended it.
     fn renewed(&mut self, mut session: OpenSession) -> Result<Option<OpenSession>, AccessError> {
         let renewed = Instant::now();
-        let packet = CommandPacket::new(Some(session.next()), Command::RenewSession);
+        let packet = self.packet(Some(session.next()), Command::RenewSession);
         Ok(match self.outcome(&packet)? {
             Ok(_) => Some(OpenSession { renewed, ..session }),
             Err(Refusal::UnknownSession) => None,
@@ -113,7 +113,7 @@ impl Drop for HeadSession {
     /// Ends the session, should somebody listen: the head ends it by itself otherwise.
     fn drop(&mut self) {
         let Some(mut session) = self.session.take() else { return };
-        let packet = CommandPacket::new(Some(session.next()), Command::EndSession);
+        let packet = self.packet(Some(session.next()), Command::EndSession);
         if let Ok((wire, _)) = self.make(&packet) {
             self.exchange.tell(&wire);
         }

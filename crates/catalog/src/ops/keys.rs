@@ -2,7 +2,7 @@
 
 use crate::command::{AddKey, Answer};
 use crate::execution::Execution;
-use crate::record::{Key, KeyHolder, User};
+use crate::record::{Door, Key, KeyHolder, User};
 use crate::refusal::{Failure, Refusal};
 
 /// Longest name of a key, in octets.
@@ -24,6 +24,10 @@ impl Execution<'_> {
                 user.ok_or(Refusal::UnknownUser)?;
             }
             KeyHolder::Disk(disk) => drop(self.disk(*disk)?),
+            KeyHolder::Door(door) => {
+                let door: Option<Door> = self.view.record(door.as_bytes())?;
+                door.ok_or(Refusal::UnknownDoor)?;
+            }
         }
         let old: Option<Key> = self.view.record(name)?;
         if old.is_some_and(|old| old.holder != *holder) {

@@ -41,8 +41,8 @@ impl Execution<'_> {
         self.view.set(key, &user);
         let session = SessionId(self.issue()?);
         let expires_ns = self.now_ns.saturating_add(SESSION_NS);
-        let record =
-            Session { user: self.caller.user.clone(), expires_ns, hold_count: 0, lease_count: 0 };
+        let (user, door) = (self.caller.user.clone(), self.caller.door.clone());
+        let record = Session { user, expires_ns, hold_count: 0, lease_count: 0, door };
         self.view.set(session_key(session), &record);
         self.view.mark(Table::UserSession, user_session_key(session, &record));
         self.view.mark(Table::Expiry, Expiry::Session(session).key(expires_ns));

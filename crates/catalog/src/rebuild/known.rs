@@ -5,8 +5,8 @@ use crate::codec::{Malformed, key_parts};
 use crate::engine::{EngineError, Table};
 use crate::id::{ContentId, DiskId, InodeId, LeaseEpoch, TransactionNumber, Version};
 use crate::record::{
-    COUNTERS_KEY, Content, Counters, Dentry, Disk, Inode, KeptVersion, Key, Kind, LEASE_KEY, Lease,
-    Limited, Limits, PolicyChanges, SITE_KEY, Site, Subject, User,
+    COUNTERS_KEY, Content, Counters, Dentry, Disk, Door, Inode, KeptVersion, Key, Kind, LEASE_KEY,
+    Lease, Limited, Limits, PolicyChanges, SITE_KEY, Site, Subject, User,
 };
 use crate::view::decoded;
 
@@ -34,6 +34,8 @@ pub enum KnownRow {
     Limit(Subject, Limits),
     /// A user.
     User(String, User),
+    /// A door.
+    Door(String, Door),
     /// A disk.
     Disk(DiskId, Disk),
     /// A key and its name.
@@ -80,6 +82,7 @@ impl BaseRow {
                 KnownRow::Limit(subject, decoded::<Limited>(value)?.limits)
             }
             Table::User => KnownRow::User(text()?, decoded(value)?),
+            Table::Door => KnownRow::Door(text()?, decoded(value)?),
             Table::Disk => KnownRow::Disk(DiskId(number()?), decoded(value)?),
             Table::Key => KnownRow::Key(key.clone(), decoded(value)?),
             Table::Drop => {

@@ -16,6 +16,8 @@ pub struct Session {
     pub hold_count: u32,
     /// Files that it alone may write.
     pub lease_count: u32,
+    /// The door that opened it for the user: nobody else sends commands in it.
+    pub door: Option<String>,
 }
 
 impl Record for Session {
@@ -26,6 +28,7 @@ impl Record for Session {
         encoder.number(self.expires_ns);
         encoder.number(self.hold_count);
         encoder.number(self.lease_count);
+        self.door.iter().for_each(|door| encoder.octets(door.as_bytes()));
     }
 
     fn decode(decoder: &mut Decoder<'_>) -> Result<Self, Malformed> {
@@ -35,6 +38,7 @@ impl Record for Session {
             hold_count: decoder.narrow()?,
             // Rows of before there were leases end here.
             lease_count: if decoder.0.is_empty() { 0 } else { decoder.narrow()? },
+            door: if decoder.0.is_empty() { None } else { Some(decoder.text()?) },
         })
     }
 }

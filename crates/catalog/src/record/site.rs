@@ -226,6 +226,8 @@ pub enum KeyHolder {
     User(String),
     /// A disk.
     Disk(DiskId),
+    /// A door.
+    Door(String),
 }
 
 /// A key that commands, orders and receipts may be signed with.
@@ -250,6 +252,10 @@ impl Record for Key {
                 encoder.octet(2);
                 encoder.number(*disk);
             }
+            KeyHolder::Door(name) => {
+                encoder.octet(3);
+                encoder.octets(name.as_bytes());
+            }
         }
         encoder.octets(&self.certificate);
     }
@@ -258,6 +264,7 @@ impl Record for Key {
         let holder = match decoder.octet()? {
             1 => KeyHolder::User(decoder.text()?),
             2 => KeyHolder::Disk(DiskId::decode(decoder)?),
+            3 => KeyHolder::Door(decoder.text()?),
             _ => return Err(Malformed),
         };
         Ok(Self { holder, certificate: decoder.octets()?.to_vec() })

@@ -8,21 +8,26 @@ use std::sync::Arc;
 use byname_catalog::engine::{CommitFault, Engine};
 use byname_catalog::id::InodeId;
 use byname_catalog::{
-    ATTEMPT_NS, AddDisk, Answer, AttributeChanges, Caller, Command, Create, Kind, Limits, Place,
-    Policy, PolicyChanges, Publish, Refusal, Rename, RestoreTrash, SESSION_NS, Subject, Submission,
-    Ticket, TrashPolicy,
+    ATTEMPT_NS, AddDisk, Answer, AttributeChanges, Caller, Command, Create, Grant, Kind, Limits,
+    Place, Policy, PolicyChanges, Publish, Refusal, Rename, RestoreTrash, SESSION_NS, SetDoor,
+    Subject, Submission, Ticket, TrashPolicy,
 };
 use proptest::prelude::*;
 
 use crate::model::{
     Ask, Counted, MAIN, Model, Node, NodeId, TOP, TRASH_BYTES_MAX, TRASH_KEEP_NS, TREE, Who,
 };
-use crate::support::{TestSite, commit, place};
+use crate::support::{TestSite, commit, place, through};
 
 pub(crate) type Names = Vec<&'static str>;
 
 /// A second space.
 const TAPE: &str = "tape";
+
+/// The door that speaks for them, as far as it may.
+const DOOR: &str = "d";
+/// Groups that it says a user is in, when it says some.
+const SAID: &[&str] = &["physics"];
 
 const PEOPLE: [Who; 3] = [
     Who { user: "op", groups: &["ops"] },
@@ -126,11 +131,67 @@ fn fate() -> impl Strategy<Value = Fate> {
     ]
 }
 
+/// How a command of somebody comes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Way {
+    Direct,
+    /// Through the door.
+    Door,
+    /// Through the door, which says in which groups he is.
+    Said,
+}
+
+impl Way {
+    fn of(number: usize) -> Self {
+        [Self::Direct, Self::Door, Self::Said][number / PEOPLE.len()]
+    }
+
+    fn caller(self, user: &str) -> Caller {
+        match self {
+            Self::Direct => Caller::User(user.into()),
+            Self::Door => through(DOOR, user, &[]),
+            Self::Said => through(DOOR, user, SAID),
+        }
+    }
+
+    /// What the door is told that was granted this.
+    fn check(self, who: Who, grant: usize) -> Result<(), Refusal> {
+        let speaks = match (grant, who.user) {
+            _ if self == Self::Direct => return Ok(()),
+            (1 | 2, "anna") | (2 | 3, "bert") | (4, "op") => Ok(()),
+            (_, "op") => Err(Refusal::MayNotSpeakForOperator),
+            _ => Err(Refusal::MayNotSpeakFor),
+        };
+        let is_in = self != Self::Said || who.user == "anna" || grant == 3;
+        speaks.and(if is_in { Ok(()) } else { Err(Refusal::MayNotAssertGroup) })
+    }
+
+    fn acting(self, who: Who) -> Who {
+        if self == Self::Said { Who { groups: SAID, ..who } } else { who }
+    }
+}
+
+/// What the door is granted while these are executed: nothing, users of a group, all of them, one
+/// with groups that it may say, an operator.
+fn grant_of(ops: &[(usize, Op)]) -> (usize, Grant) {
+    let number = ops.iter().map(|(who, _)| who).sum::<usize>() % 5;
+    let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+    let grant = match number {
+        0 => Grant::default(),
+        1 => Grant { groups: names(&["physics"]), ..Grant::default() },
+        2 => Grant { is_for_all: true, ..Grant::default() },
+        3 => Grant { users: names(&["bert"]), asserted: names(SAID), ..Grant::default() },
+        _ => Grant { users: names(&["op"]), ..Grant::default() },
+    };
+    (number, grant)
+}
+
 /// Commands of one transaction, each with the place of its user, and what befalls their head.
 pub(crate) type Batch = (Vec<(usize, Op)>, Fate);
 
 pub(crate) fn batches() -> impl Strategy<Value = Vec<Batch>> {
-    let ops = proptest::collection::vec((0..PEOPLE.len(), op()), 1..5);
+    // By themselves, through the door, and through the door with groups that it says.
+    let ops = proptest::collection::vec((0..3 * PEOPLE.len(), op()), 1..5);
     proptest::collection::vec((ops, fate()), 1..30)
 }
 
@@ -198,15 +259,29 @@ impl<F: Fragile> Machine<F> {
     fn batch(&mut self, ops: &[(usize, Op)]) -> (Vec<Submission>, Vec<Result<(), Refusal>>) {
         let known = self.tickets.len();
         let (mut submissions, mut expected) = (Vec::new(), Vec::new());
-        for (who, op) in ops {
-            let who = PEOPLE[*who];
+        let grant = grant_of(ops);
+        if ops.iter().any(|(who, _)| *who >= PEOPLE.len()) {
+            // The commands behind it are judged by it, in the same transaction.
+            let set = Command::SetDoor(SetDoor { door: DOOR.into(), grant: grant.1 });
+            submissions.push(self.site.submission_in("op", 0, set));
+            expected.push(Ok(()));
+        }
+        for (number, op) in ops {
+            let (who, way) = (PEOPLE[*number % PEOPLE.len()], Way::of(*number));
             let removed = self.removed(op);
             let Some(command) = command(op, &self.tickets, removed.map(|it| it.1)) else {
                 continue;
             };
             // What is in flight together is in different slots.
             let slot = submissions.len() + 1;
-            submissions.push(self.site.submission_in(who.user, slot, command));
+            let submission = self.site.submission_of(&way.caller(who.user), slot, command);
+            submissions.push(submission);
+            if let Err(refusal) = way.check(who, grant.0) {
+                submissions.last().iter().for_each(|refused| self.site.take_back(refused));
+                expected.push(Err(refusal));
+                continue;
+            }
+            let who = way.acting(who);
             let now_ns = self.site.now_ns;
             let node = removed.map_or(TOP, |(node, _)| node);
             let play =
@@ -231,7 +306,13 @@ impl<F: Fragile> Machine<F> {
             self.collect(limit);
         }
         // Sessions are open before anything fails.
-        PEOPLE.iter().for_each(|who| drop(self.site.run(who.user, Command::RenewSession)));
+        let everybody = PEOPLE.map(|who| who.user.to_owned()).to_vec();
+        self.site.grant(DOOR, Grant { users: everybody, ..Grant::default() });
+        for way in [Way::Direct, Way::Door] {
+            for who in PEOPLE {
+                self.site.run_in_session(&way.caller(who.user), Command::RenewSession).unwrap();
+            }
+        }
         let (submissions, expected) = self.batch(ops);
         if submissions.is_empty() {
             return Ok(());

@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod acls;
+mod doors;
 mod engines;
 mod machine;
 mod machines;

@@ -82,7 +82,7 @@ fn an_idle_session_makes_room_for_its_user_s_next_and_no_other_does() {
     site.submit(&in_session(renew, renewed, "anna")).unwrap().unwrap();
     // The one of the test's site and three of these are hers.
     let later: Vec<SessionId> = (4..MAX).map(|_| open(&site, "anna").unwrap()).collect();
-    let has = |site: &TestSite, session| site.reader("op").session_user(session).unwrap().is_some();
+    let has = |site: &TestSite, session| site.reader("op").session(session).unwrap().is_some();
     assert_eq!(open(&site, "anna"), Err(Refusal::TooManySessions), "all are in use");
     site.now_ns += 1;
     site.assert_consistent();

@@ -8,8 +8,8 @@ use byname_catalog::engine::Engine;
 use byname_catalog::id::{ContentId, DiskId, SessionId};
 use byname_catalog::{
     AddDisk, Answer, Caller, Catalog, CatalogError, Checksums, Command, Commit, Create, Entry,
-    Failure, MeasuredTrash, Place, Policy, PolicyChanges, Publish, Reader, Receipt, Refusal,
-    Request, SLOT_COUNT, Setup, Submission, Ticket, check, initialise,
+    Failure, Grant, MeasuredTrash, Place, Policy, PolicyChanges, Publish, Reader, Receipt, Refusal,
+    Request, SLOT_COUNT, SetDoor, Setup, SpokenFor, Submission, Ticket, check, initialise,
 };
 
 use crate::under_test::TestEngine;
@@ -101,19 +101,41 @@ impl TestSite {
         slot: usize,
         command: Command,
     ) -> Submission {
-        if !self.sessions.contains_key(user) {
+        self.submission_of(&Caller::User(user.into()), slot, command)
+    }
+
+    /// The same of a user, or of a door for one. Sessions of a door are opened while it may.
+    pub(crate) fn submission_of(
+        &mut self,
+        caller: &Caller,
+        slot: usize,
+        command: Command,
+    ) -> Submission {
+        let who = match caller {
+            Caller::Door(spoken) => format!("{} for {}", spoken.door, spoken.user),
+            Caller::User(user) => user.clone(),
+            other => panic!("{other:?} has no session"),
+        };
+        if !self.sessions.contains_key(&who) {
             let command = Command::OpenSession;
-            let open = Submission { caller: Caller::User(user.into()), request: None, command };
+            let open = Submission { caller: caller.clone(), request: None, command };
             let answer = self.submit(&open).unwrap();
             let Ok(Answer::Session { session, .. }) = answer else { panic!("{answer:?}") };
-            self.sessions.insert(user.to_owned(), (session, [0; SLOT_COUNT as usize]));
+            self.sessions.insert(who.clone(), (session, [0; SLOT_COUNT as usize]));
         }
-        let (session, sequences) = self.sessions.get_mut(user).unwrap();
+        let (session, sequences) = self.sessions.get_mut(&who).unwrap();
         sequences[slot] += 1;
         let digest = *blake3::hash(format!("{command:?}").as_bytes()).as_bytes();
         let (session, sequence) = (*session, sequences[slot]);
         let request = Some(Request { session, slot: slot as u16, sequence, digest });
-        Submission { caller: Caller::User(user.into()), request, command }
+        Submission { caller: caller.clone(), request, command }
+    }
+
+    /// The last command in a slot is refused before it is looked at: the next has its number.
+    pub(crate) fn take_back(&mut self, submission: &Submission) {
+        let Some(request) = submission.request else { return };
+        let of = self.sessions.values_mut().find(|(session, _)| *session == request.session);
+        of.unwrap().1[usize::from(request.slot)] -= 1;
     }
 
     pub(crate) fn submit(
@@ -131,11 +153,21 @@ impl TestSite {
     /// Executes a command and checks everything. A session that ended is opened anew, as clients
     /// do.
     pub(crate) fn run(&mut self, user: &str, command: Command) -> Result<Answer, Refusal> {
-        let submission = self.submission(user, command.clone());
+        self.run_in_session(&Caller::User(user.into()), command)
+    }
+
+    /// The same of a user, or of a door for one.
+    pub(crate) fn run_in_session(
+        &mut self,
+        caller: &Caller,
+        command: Command,
+    ) -> Result<Answer, Refusal> {
+        let submission = self.submission_of(caller, 0, command.clone());
         let mut answer = self.submit(&submission).unwrap();
         if answer == Err(Refusal::UnknownSession) {
-            self.sessions.remove(user);
-            let submission = self.submission(user, command);
+            let session = submission.request.unwrap().session;
+            self.sessions.retain(|_, (known, _)| *known != session);
+            let submission = self.submission_of(caller, 0, command);
             answer = self.submit(&submission).unwrap();
         }
         self.assert_consistent();
@@ -185,6 +217,12 @@ impl TestSite {
     pub(crate) fn collect(&mut self) {
         let collect = Command::Collect { limit: 256 };
         while self.run_as(Caller::Head, collect.clone()) != Ok(Answer::Count(0)) {}
+    }
+
+    /// Adds a door, or grants one something else.
+    pub(crate) fn grant(&mut self, door: &str, grant: Grant) {
+        let set = Command::SetDoor(SetDoor { door: door.into(), grant });
+        assert_eq!(self.run("op", set), Ok(Answer::Done));
     }
 
     pub(crate) fn reader(&self, user: &str) -> Reader<'_> {
@@ -247,6 +285,12 @@ pub(crate) fn refusal(failure: Failure) -> Refusal {
         Failure::Refused(refusal) => refusal,
         Failure::Engine(error) => panic!("{error}"),
     }
+}
+
+/// A user, through a door that says in which groups he is, or leaves that to the catalog.
+pub(crate) fn through(door: &str, user: &str, groups: &[&str]) -> Caller {
+    let groups = groups.iter().map(|group| (*group).to_owned()).collect();
+    Caller::Door(SpokenFor { door: door.into(), user: user.into(), groups })
 }
 
 pub(crate) fn place(path: &str) -> Place {

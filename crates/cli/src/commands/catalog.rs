@@ -6,7 +6,7 @@ use crate::exit::{Code, Failure, Outcome};
 use crate::output;
 use crate::typed::endpoint;
 use crate::{forwarders, notify, settings};
-use byname_head::{EngineAddress, Head, HeadServer, LeadConfig, RepairConfig};
+use byname_head::{EngineAddress, Head, HeadServer, LeadConfig, Rates, RepairConfig};
 use byname_io::Clock;
 use byname_keychain::Keychain;
 use byname_profile::{Link, Paths, Profile, units};
@@ -65,6 +65,9 @@ pub(crate) struct Args {
     /// wait. No bound unless it is given.
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u64).range(1..))]
     user_rate: Option<u64>,
+    /// The same for a door, for all its users.
+    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u64).range(1..))]
+    door_rate: Option<u64>,
     /// Serve metrics for Prometheus at http://ADDRESS/metrics.
     #[arg(long, value_name = "ADDRESS:PORT")]
     metrics: Option<SocketAddr>,
@@ -81,8 +84,8 @@ pub(crate) struct Times {
     pub(crate) repair_after: Duration,
     /// Octets a second that this may take.
     pub(crate) repair_rate: u64,
-    /// Commands and questions that a user may send a second.
-    pub(crate) user_rate: Option<u64>,
+    /// Commands and questions that may be sent a second.
+    pub(crate) rates: Rates,
 }
 
 impl Times {
@@ -91,14 +94,15 @@ impl Times {
         let (lease, repair) = (LEASE, RepairConfig::default());
         let repair_after = Duration::from_nanos(repair.after_ns);
         let repair_rate = repair.bytes_per_s;
-        Self { keep_versions, lease, repair_after, repair_rate, user_rate: None }
+        Self { keep_versions, lease, repair_after, repair_rate, rates: Rates::default() }
     }
 }
 
 impl Args {
     fn times(&self) -> Times {
-        let Self { keep_versions, lease, repair_after, repair_rate, user_rate, .. } = *self;
-        Times { keep_versions, lease, repair_after, repair_rate, user_rate }
+        let Self { keep_versions, lease, repair_after, repair_rate, .. } = *self;
+        let rates = Rates { user: self.user_rate, door: self.door_rate };
+        Times { keep_versions, lease, repair_after, repair_rate, rates }
     }
 }
 
@@ -141,7 +145,7 @@ pub(crate) fn run(args: &Args, paths: &Paths) -> Outcome {
 pub(crate) fn open(
     profile: &Profile,
     head: Head,
-    Times { keep_versions, lease, repair_after, repair_rate, user_rate }: Times,
+    Times { keep_versions, lease, repair_after, repair_rate, rates }: Times,
 ) -> Outcome<(HeadServer, String)> {
     let name = head.site().view().to_name();
     let keychain = Keychain::open(&profile.paths().keys)?;
@@ -166,7 +170,7 @@ pub(crate) fn open(
     });
     let repair = RepairConfig { bytes_per_s: repair_rate, after_ns: nanoseconds(repair_after) };
     let unix_ns = Clock::new().unix_ns();
-    let config = LeadConfig { unix_ns, kept_ns, lease_ns, repair, user_rate, on_role };
+    let config = LeadConfig { unix_ns, kept_ns, lease_ns, repair, rates, on_role };
     let server = head.lead(Arc::new(identity.signer), certificates, config)?;
     Ok((server, link.to_string()))
 }

@@ -5,6 +5,7 @@ mod backup;
 mod bench;
 pub(crate) mod defaults;
 mod disk;
+mod door;
 pub(crate) mod failure;
 mod fsck;
 mod init;
@@ -24,6 +25,7 @@ mod top;
 mod trash;
 mod up;
 mod user;
+mod whoami;
 
 use crate::exit::{Failure, Outcome};
 use byname_head::{AddressError, HeadError};
@@ -55,6 +57,7 @@ enum SiteCommand {
     Status(report::StatusArgs),
     Top(top::Args),
     User(user::Args),
+    Door(door::Args),
     Disk(disk::Args),
     Replica(replica::Args),
     Space(space::Args),
@@ -83,6 +86,7 @@ pub(crate) fn run(args: &Args, paths: &Paths) -> Outcome {
         SiteCommand::Status(args) => report::status(args, paths),
         SiteCommand::Top(args) => top::run(args, paths),
         SiteCommand::User(args) => user::run(args, paths),
+        SiteCommand::Door(args) => door::run(args, paths),
         SiteCommand::Disk(args) => disk::run(args, paths),
         SiteCommand::Replica(args) => replica::run(args, paths),
         SiteCommand::Space(args) => space::run(args, paths),

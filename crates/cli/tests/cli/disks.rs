@@ -114,7 +114,13 @@ impl Site {
         let identity = keychain.identity(site.user("op").view()).unwrap().unwrap();
         let mut trust = TrustPolicy::default();
         trust.add_anchor(site.view().to_name(), of_site.certificate.key_id());
-        let config = WriterConfig { site, user: "op".into(), signer: identity.signer, trust };
+        let config = WriterConfig {
+            namespace: site.user("op"),
+            speaks_for: None,
+            site,
+            signer: identity.signer,
+            trust,
+        };
         let endpoint: Endpoint = self.socket.parse().unwrap();
         let connection = Connection::connect(&endpoint, Duration::from_secs(5)).unwrap();
         Writer::connect(connection, config, &|| false).unwrap()

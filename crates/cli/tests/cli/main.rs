@@ -22,6 +22,7 @@ mod databases;
 mod dead_holder;
 mod direct;
 mod disks;
+mod doors;
 mod draining;
 mod errors;
 mod faults;

@@ -97,7 +97,7 @@ impl Commander {
         let (session, last) = self.session.unwrap();
         self.session = Some((session, last + 1));
         let request = Some(RequestId { session, slot: 0, sequence: last + 1 });
-        let sent = self.send(&CommandPacket { request, command, receipts });
+        let sent = self.send(&CommandPacket { speaks_for: None, request, command, receipts });
         if matches!(sent.1, Some(Outcome::Failed { .. })) {
             // It was none of the session's.
             self.session = Some((session, last));
@@ -152,7 +152,7 @@ impl Order<'_> {
         let locator = self.ticket.certificate().name().to_name();
         let signer = KeySigner::new(Arc::clone(self.key.key()), locator);
         let claim = claimed(self.of).encode(&lab(), &signer).unwrap();
-        let hint = lab().writer("op", 1);
+        let hint = lab().writer(&lab().user("op"), 1);
         let order = Insert { ticket: self.ticket.clone(), claim, hint };
         order.encode(&lab(), self.disk, &signer, stamp()).unwrap()
     }

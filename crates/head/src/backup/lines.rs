@@ -12,8 +12,8 @@ use std::path::Path;
 use byname_catalog::engine::{Engine, Table};
 use byname_catalog::id::{ContentId, DiskId};
 use byname_catalog::{
-    BaseRow, Content, Detail, Inode, KeyHolder, Kind, KnownRow, Limits, PolicyChanges, RowChange,
-    Staging, Subject,
+    BaseRow, Content, Detail, Door, Inode, KeyHolder, Kind, KnownRow, Limits, PolicyChanges,
+    RowChange, Staging, Subject,
 };
 use byname_packet::{Name, NameRef};
 use byname_security::base64;
@@ -216,6 +216,7 @@ fn site_said(row: KnownRow) -> Value {
             let (holder, of) = match key.holder {
                 KeyHolder::User(name) => ("user", name),
                 KeyHolder::Disk(disk) => ("disk", disk.0.to_string()),
+                KeyHolder::Door(name) => ("door", name),
             };
             json!({
                 "kind": "key",
@@ -225,6 +226,14 @@ fn site_said(row: KnownRow) -> Value {
                 "certificate": base64::encode_url(&key.certificate),
             })
         }
+        KnownRow::Door(name, Door { grant }) => json!({
+            "kind": "door",
+            "name": name,
+            "for_all": grant.is_for_all,
+            "for_users": grant.users,
+            "for_groups": grant.groups,
+            "may_say_groups": grant.asserted,
+        }),
         KnownRow::Drop(DiskId(disk), ContentId { inode, version }) => {
             json!({ "kind": "drop", "disk": disk, "inode": inode.0, "version": version.0 })
         }

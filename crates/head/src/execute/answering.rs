@@ -6,11 +6,11 @@ use byname_catalog::id::ContentId;
 use byname_catalog::{Answer, Caller, Command, Failure, Reader, Target};
 use byname_packet::{Interest, Signer};
 use byname_site::{
-    DiskName, HeadFailure, Origin, Outcome, Reply, SessionKeys, SiteAnswer, Terms, TermsDisk,
-    Ticket,
+    DiskName, HeadFailure, Origin, Outcome, Reply, SessionKeys, SiteAnswer, SpeaksFor, Terms,
+    TermsDisk, Ticket,
 };
 
-use super::verifying::signed_ms;
+use super::verifying::{parameters, signed_ms};
 use super::{Executor, Refused, Remembered, SECOND_NS, Verified, unreadable};
 use crate::commands::CommandAnswer;
 use crate::query;
@@ -45,8 +45,8 @@ impl Executor {
         let answer = self.reply(&interest, outcome, verified.sealed.as_deref());
         if let Some(signed_ms) = verified.unidentified_ms.filter(|_| is_outcome) {
             let name = interest.name.value().to_vec();
-            let caller = verified.submission.caller.clone();
-            let remembered = Remembered { caller, answer: answer.clone() };
+            let who = verified.sender.who.clone();
+            let remembered = Remembered { who, answer: answer.clone() };
             self.remembered.insert((signed_ms, name), remembered);
         }
         answer
@@ -62,7 +62,8 @@ impl Executor {
         let terms = reader.map_err(Clone::clone).and_then(|reader| self.terms(ticket, reader));
         let issued = terms.and_then(|terms| {
             let now_s = unix_ns / SECOND_NS;
-            let issued = Ticket::issue(&self.site, terms, &verified.key, now_s, &*self.signer);
+            let issued =
+                Ticket::issue(&self.site, terms, &verified.sender.key, now_s, &*self.signer);
             issued.map_err(|error| Refused(HeadFailure::Engine, error.to_string()))
         });
         match issued {
@@ -112,8 +113,9 @@ impl Executor {
         let by = (&self.site, caller);
         let (engine, observations) = (self.catalog.engine(), &self.observations);
         let known = query::Known { engine, observations, unix_ns };
-        let answered = query::answer(known, by, interest);
-        self.observations.traffic.note(&query::subject(interest), answered.is_err());
+        let (_, question) = SpeaksFor::split(parameters(interest))?;
+        let answered = query::answer(known, by, question);
+        self.observations.traffic.note(&query::subject(question), answered.is_err());
         match answered {
             Ok(content) => {
                 let keys = keys.filter(|_| !query::is_for_others(interest));

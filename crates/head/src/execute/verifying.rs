@@ -6,7 +6,8 @@ use byname_catalog::{Caller, Command, Reader, Refusal, Submission};
 use byname_packet::Interest;
 use byname_security::exchange::Exchange;
 use byname_site::{
-    Agree, CommandPacket, HeadFailure, Outcome, Reply, SessionKeys, SiteAnswer, Transcript,
+    Agree, CommandPacket, HeadFailure, Outcome, Reply, SessionKeys, SiteAnswer, SpeaksFor,
+    Transcript,
 };
 
 use super::{
@@ -14,9 +15,10 @@ use super::{
     unreadable,
 };
 use crate::commands::{CommandAnswer, Waiting};
-use crate::keys::{Keys, NotAuthentic, Sender};
+use crate::keys::{Keys, NotAuthentic, Sender, Who};
 use crate::query;
 use crate::sessions::{Agreement, Holder, LIFE_NS, NotOpened, Opened, is_sealed};
+use crate::traffic::Asker;
 
 /// One committed state, and the time.
 pub(super) type At<'a> = (&'a Reader<'a>, u64);
@@ -78,22 +80,27 @@ impl Executor {
         (reader, unix_ns): At<'_>,
     ) -> Result<Step, Refused> {
         let keys = Keys::new(&self.site, reader, unix_ns / SECOND_NS).with_known(&self.known);
-        let Sender { caller, key } = match &opened {
+        let sender = match &opened {
             Some(opened) => opened.sender.clone(),
             None => keys.sender(interest)?,
         };
         let is_question = query::is_query(&self.site, interest.name);
-        let rate = (is_question, self.user_rate);
-        if !self.observations.traffic.admit(&caller, rate, unix_ns) {
-            let reason = "you ask for more than the head does for one user".to_owned();
-            return Err(Refused(HeadFailure::Busy, reason));
+        if Agree::is_named(&self.site, interest.name) {
+            self.admit(&sender.who, None, (reader, is_question, unix_ns))?;
+            let holder = holder(sender, opened.as_ref(), &keys, interest)?;
+            return self.agree(interest, holder, (reader, unix_ns)).map(Step::Answered);
         }
+        let (speaks_for, _) = SpeaksFor::split(parameters(interest))?;
+        let caller = match sender.who.caller(speaks_for) {
+            Ok(caller) => caller,
+            Err(refusal) => {
+                self.admit(&sender.who, None, (reader, is_question, unix_ns))?;
+                return Ok(self.refuse(interest, refusal, (opened, unix_ns)));
+            }
+        };
+        self.admit(&sender.who, Some(&caller), (reader, is_question, unix_ns))?;
         if is_question {
             return self.answer_query(interest, (&caller, opened), unix_ns).map(Step::Answered);
-        }
-        if Agree::is_named(&self.site, interest.name) {
-            let holder = holder(Sender { caller, key }, opened.as_ref(), &keys, interest)?;
-            return self.agree(interest, holder, (reader, unix_ns)).map(Step::Answered);
         }
         let packet = CommandPacket::decode(&self.site, interest)?;
         let request = packet.catalog_request();
@@ -110,7 +117,7 @@ impl Executor {
             if let Some(remembered) = self.remembered.get(&(signed_ms, name)) {
                 return Ok(Step::Answered(remembered.answer.clone()));
             }
-            if !self.may_open(&caller) {
+            if !self.may_open(&sender.who) {
                 let reason = "too many sessions are being opened".to_owned();
                 return Err(Refused(HeadFailure::Busy, reason));
             }
@@ -123,12 +130,55 @@ impl Executor {
         }
         let submission = Submission { caller, request, command };
         let sealed = opened.map(|opened| opened.keys);
-        Ok(Step::Execute(Box::new(Verified { submission, key, unidentified_ms, sealed })))
+        Ok(Step::Execute(Box::new(Verified { submission, sender, unidentified_ms, sealed })))
+    }
+
+    /// Counts what somebody asks for.
+    fn admit(
+        &self,
+        who: &Who,
+        caller: Option<&Caller>,
+        (reader, is_question, unix_ns): (&Reader<'_>, bool, u64),
+    ) -> Result<(), Refused> {
+        let asker = match (who, caller) {
+            (Who::User(user), _) => Asker::User(user),
+            (Who::Disk(disk), _) => Asker::Disk(*disk),
+            (Who::Door(door), Some(caller @ Caller::Door(spoken))) => {
+                // Whether it may is decided in the transaction. This is only about whose share it
+                // takes.
+                let may = reader.knows(caller).is_ok();
+                Asker::Door(door, may.then_some(spoken.user.as_str()))
+            }
+            (Who::Door(door), _) => Asker::Door(door, None),
+        };
+        if self.observations.traffic.admit(asker, (is_question, self.rates), unix_ns) {
+            return Ok(());
+        }
+        let reason = match who {
+            Who::Door(_) => "the door or its user asks for more than the head does for one",
+            _ => "you ask for more than the head does for one user",
+        };
+        Err(Refused(HeadFailure::Busy, reason.to_owned()))
+    }
+
+    /// Refuses what is under no rights at all.
+    fn refuse(
+        &mut self,
+        interest: &Interest<'_>,
+        refusal: Refusal,
+        (opened, unix_ns): (Option<Opened>, u64),
+    ) -> Step {
+        if let Some(audit) = &mut self.audit {
+            let (at, name) = ((self.catalog.epoch(), unix_ns), interest.name.to_string());
+            audit.unknown(at, name, (HeadFailure::NotAuthentic, &refusal.to_string()));
+        }
+        let keys = opened.as_ref().map(|opened| &*opened.keys);
+        Step::Answered(self.reply(interest, Outcome::Refused(refusal), keys))
     }
 
     /// Nobody has more than is free, so whoever comes next finds room.
-    fn may_open(&self, caller: &Caller) -> bool {
-        let has = self.remembered.values().filter(|of| of.caller == *caller).count();
+    fn may_open(&self, who: &Who) -> bool {
+        let has = self.remembered.values().filter(|of| of.who == *who).count();
         has < REMEMBERED_MAX.saturating_sub(self.remembered.len())
     }
 
@@ -144,7 +194,8 @@ impl Executor {
         if let Some(answer) = self.sessions.repeated(session, interest.name) {
             return Ok(answer);
         }
-        if reader.session_user(session).map_err(unreadable)?.as_ref() != Some(&holder.user) {
+        let row = reader.session(session).map_err(unreadable)?;
+        if !row.is_some_and(|row| holder.who.has_opened(&row)) {
             let refused = Outcome::Refused(Refusal::UnknownSession);
             return Ok(self.reply(interest, refused, None));
         }
@@ -182,12 +233,19 @@ fn holder(
     keys: &Keys<'_>,
     interest: &Interest<'_>,
 ) -> Result<Holder, Refused> {
-    let Caller::User(user) = sender.caller else { return Err(refused(Refusal::NeedsSession)) };
+    if matches!(sender.who, Who::Disk(_)) {
+        return Err(refused(Refusal::NeedsSession));
+    }
     if opened.is_some() {
         let reason = "keys are agreed upon under a signature".to_owned();
         return Err(Refused(HeadFailure::NotAuthentic, reason));
     }
-    Ok(Holder { user, certificate: keys.certificate(interest)? })
+    Ok(Holder { who: sender.who, certificate: keys.certificate(interest)? })
+}
+
+/// Parameters of an Interest.
+pub(super) fn parameters<'a>(interest: &Interest<'a>) -> &'a [u8] {
+    interest.application_parameters.unwrap_or_default()
 }
 
 /// When an Interest was signed, if that is near to now.

@@ -35,10 +35,10 @@ pub(super) fn top(reader: &Reader<'_>, observations: &Observations) -> Result<Ve
                 "took_ns": of.took_ns, "longest_ns": of.longest_ns,
             }));
     }
-    for (name, of) in observations.traffic.users().into_iter().take(USERS_MAX) {
+    for ((name, door), of) in observations.traffic.users().into_iter().take(USERS_MAX) {
         is_room = is_room
             && lines.push(&json!({
-                "kind": "user", "name": name, "commands": of.commands,
+                "kind": "user", "name": name, "door": door, "commands": of.commands,
                 "questions": of.questions, "held_back": of.held_back,
             }));
     }

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod commands;
+mod doors;
 mod fsck;
 mod paths;
 mod proving;

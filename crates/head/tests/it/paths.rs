@@ -88,7 +88,12 @@ pub(crate) fn put(head: &mut TestHead, path: &str, size: u64) -> ContentId {
         receipts.push(signed.encode(&head.site, &signer).unwrap());
     }
     let request = Some(head.request(true));
-    let packet = byname_site::CommandPacket { request, command: Command::Commit(commit), receipts };
+    let packet = byname_site::CommandPacket {
+        speaks_for: None,
+        request,
+        command: Command::Commit(commit),
+        receipts,
+    };
     let wire = head.signed(true, &packet);
     done(head.send(&wire));
     content

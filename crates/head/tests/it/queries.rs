@@ -1,7 +1,7 @@
 //! What users ask about paths, which no cache answers.
 
 use byname_catalog::{AttributeChanges, Command, EntryName, Place};
-use byname_head::{Described, Describer};
+use byname_head::{Described, Describer, Rates};
 use byname_packet::{Data, InterestBuilder, SignatureExtra};
 use byname_security::base64;
 use byname_site::{Outcome, Reply};
@@ -133,7 +133,7 @@ fn a_client_in_a_loop_is_held_back_and_nobody_else() {
     let mut head = TestHead::new();
     let mkdir = |path| Command::MakeDirectory { place: place(path), mode: 0o755 };
     head.run(false, mkdir("x"));
-    head.limit_users(10);
+    head.limit(Rates { user: Some(10), door: None });
     head.later_ns += 5_000_000_000;
     let is_answered = |head: &mut TestHead, is_operator| {
         let data = asked(head, is_operator, "status");

@@ -144,9 +144,9 @@ impl TestHead {
         self.executor = executor;
     }
 
-    /// Lets no user send more a second.
-    pub(crate) fn limit_users(&mut self, per_s: u64) {
-        self.executor.limit_users(Some(per_s));
+    /// Lets no user and no door send more a second.
+    pub(crate) fn limit(&mut self, rates: byname_head::Rates) {
+        self.executor.limit_rates(rates);
     }
 
     /// Looks after the disks.

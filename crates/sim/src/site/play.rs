@@ -51,7 +51,7 @@ pub struct Scenario {
     head_faults: Option<(f64, f64)>,
     /// After the storm another head takes over, and the first one goes on.
     deposes_head: bool,
-    /// At the end a writer loses his key.
+    /// At the end a writer loses his key, or his door what it was granted.
     removes_key: bool,
 }
 
@@ -73,6 +73,7 @@ impl Scenario {
             scenario.add_leases(&mut random);
         }
         scenario.shape.has_trash = random.chance(0.3);
+        scenario.shape.has_door = random.chance(0.5);
         scenario
     }
 
@@ -111,9 +112,9 @@ impl Scenario {
         let writers: Vec<_> = (0..2 + random.below(2)).map(|it| steps(it, &mut random)).collect();
         let readers: Vec<_> = (0..1 + random.below(2)).map(|_| readings(&mut random)).collect();
         let policy = (replica_count, receipt_count);
-        let has_trash = false;
+        let (has_thief, has_door, has_trash, tree) = (false, false, false, None);
         let shape =
-            Shape { disk_count, policy, writers, readers, has_thief: false, tree: None, has_trash };
+            Shape { disk_count, policy, writers, readers, has_thief, tree, has_door, has_trash };
         let storm_end_ns = (20 + random.below(40)) * SECOND;
         let count = 1 + disk_count + shape.writers.len();
         let (mut crashes, mut cuts, mut spoils) = (Vec::new(), Vec::new(), Vec::new());
@@ -205,7 +206,7 @@ fn run(scenario: &Scenario, site: &mut Site) -> Result<(), Fault> {
     }
     come_to_rest(site)?;
     if scenario.removes_key {
-        site.remove_key_of_writer()?;
+        site.take_rights_of_writer()?;
     }
     Ok(())
 }

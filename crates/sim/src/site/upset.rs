@@ -3,16 +3,16 @@
 //! A head whose term is over and that does not know: it has a copy of the catalog of its own, at
 //! which files are removed, and tells disks to drop them. No disk may obey. Then, a catalog that is
 //! put back to an older state, and one that is made again from its rows. Disks that are there
-//! twice. And a user whose key is removed while he writes.
+//! twice. And a user whose key is removed while he writes, or whose door may not speak for him.
 
 use byname_catalog::engine::{Engine, MemoryEngine};
 use byname_catalog::id::LeaseEpoch;
-use byname_catalog::{Catalog, Command, Place, Seen, export, rebuild};
+use byname_catalog::{Catalog, Command, Grant, Place, Seen, SetDoor, export, rebuild};
 
 use super::history::{Kind, Operation, Outcome};
 use super::promises::{self, PATHS};
 use super::writer::{Step, path};
-use super::{Founder, Member, Site, SiteDisk, SiteHead, SiteWriter};
+use super::{DOOR, Founder, Member, Site, SiteDisk, SiteHead, SiteWriter};
 use crate::program::{Crash, Now};
 use crate::world::{Fault, Incident, MS, ProgramId, SECOND, START_UNIX_NS, World};
 
@@ -97,29 +97,37 @@ impl Site {
         self.world.wake(program);
     }
 
-    /// One writer, who has keys of a session by then, loses his own key by the word of another.
-    /// What he wants after that is not done.
+    /// One writer, who has keys of a session by then, loses his own key by the word of another; or,
+    /// if he writes through a door, that loses what it was granted. What he wants after that is not
+    /// done.
     ///
     /// # Errors
     /// The promise that was broken.
-    pub fn remove_key_of_writer(&mut self) -> Result<(), Fault> {
+    pub fn take_rights_of_writer(&mut self) -> Result<(), Fault> {
         let [victim, operator] = [0, 1].map(|number| self.writers[number].program);
         let unlink = |pause_ns| Step::new(Kind::Unlink { path: 0 }, pause_ns);
         let key = self.world.program::<SiteWriter>(victim).map(SiteWriter::key_name);
-        let Some(key) = key else { return Ok(()) };
+        let Some(name) = key else { return Ok(()) };
+        let (by, promise) = match self.has_door {
+            true => {
+                let revoked = SetDoor { door: DOOR.to_owned(), grant: Grant::default() };
+                (Command::SetDoor(revoked), "a door that is granted nothing does nothing")
+            }
+            false => (Command::RemoveKey { name }, "a key that was removed commands nothing"),
+        };
         // Commands without a request id count by their time.
         if let Some(head) = self.world.program_mut::<SiteHead>(self.head.program) {
             head.set_clock_ahead(0);
         }
         self.give(victim, |writer| (0..SIGNED).for_each(|_| writer.add(unlink(100 * MS))));
         self.until(|world| world.program::<SiteWriter>(victim).is_none_or(SiteWriter::is_done))?;
-        self.give(operator, |writer| writer.remove_key(key));
+        self.give(operator, |writer| writer.take_rights(by));
         self.until(|world| {
             let operator = world.program::<SiteWriter>(operator);
-            operator.is_none_or(|writer| writer.key_removed_ns().is_some())
+            operator.is_none_or(|writer| writer.rights_taken_ns().is_some())
         })?;
         let operator = self.world.program::<SiteWriter>(operator);
-        let Some(removed_ns) = operator.and_then(SiteWriter::key_removed_ns) else {
+        let Some(removed_ns) = operator.and_then(SiteWriter::rights_taken_ns) else {
             return Ok(());
         };
         self.give(victim, |writer| (0..SIGNED).for_each(|_| writer.add(unlink(100 * MS))));
@@ -134,7 +142,7 @@ impl Site {
             true => Err(Fault {
                 at_ns: self.world.now_ns(),
                 host: "the site".to_owned(),
-                what: "a key that was removed commands nothing".to_owned(),
+                what: promise.to_owned(),
             }),
             false => Ok(()),
         }

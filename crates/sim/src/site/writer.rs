@@ -55,7 +55,7 @@ enum Stage {
     Pausing(u64),
     /// Waiting for a session.
     Opening,
-    /// Waiting for a key to be removed.
+    /// Waiting for somebody's rights to be taken away.
     Removing,
     /// Waiting for the lease of the file that this writes.
     Leasing(Step),
@@ -78,8 +78,8 @@ pub struct SiteWriter {
     random: Random,
     lives: u64,
     is_down: bool,
-    /// A key that is to be removed; then, when that was acknowledged.
-    removal: Option<(Vec<u8>, Option<u64>)>,
+    /// A command that takes somebody's rights away; then, when that was acknowledged.
+    removal: Option<(Command, Option<u64>)>,
     out: VecDeque<Vec<u8>>,
 }
 
@@ -159,13 +159,13 @@ impl SiteWriter {
         name.unwrap_or_default()
     }
 
-    /// Has a key removed before anything else is done; the writer is an operator.
-    pub fn remove_key(&mut self, name: Vec<u8>) {
-        self.removal = Some((name, None));
+    /// Has somebody's rights taken away before anything else is done; the writer is an operator.
+    pub fn take_rights(&mut self, by: Command) {
+        self.removal = Some((by, None));
     }
 
-    /// When it was told that the key is gone.
-    pub fn key_removed_ns(&self) -> Option<u64> {
+    /// When it was told that they are gone.
+    pub fn rights_taken_ns(&self) -> Option<u64> {
         self.removal.as_ref()?.1
     }
 
@@ -255,9 +255,9 @@ impl SiteWriter {
     }
 
     fn begin_step(&mut self, now: Now) {
-        if let (Some(core), Some((name, None))) = (&mut self.core, &self.removal) {
-            let sent = core.send(0, Command::RemoveKey { name: name.clone() }, clock(now));
-            sent.expect("a short name fits a packet");
+        if let (Some(core), Some((command, None))) = (&mut self.core, &self.removal) {
+            let sent = core.send(0, command.clone(), clock(now));
+            sent.expect("short names fit a packet");
             self.stage = Stage::Removing;
             return;
         }

@@ -4,7 +4,7 @@
 use std::collections::{BTreeSet, VecDeque};
 
 use byname_catalog::engine::{Engine, Span, Table};
-use byname_catalog::{ATTEMPT_NS, Caller, Reader, Subject, Usage};
+use byname_catalog::{ATTEMPT_NS, Caller, Place, Reader, Subject, Usage};
 use byname_sim::random::Random;
 use byname_sim::site::files::Trouble;
 use byname_sim::site::history::{Kind, Outcome};
@@ -64,6 +64,7 @@ fn shape(writers: Vec<Vec<Step>>) -> Shape {
         readers,
         has_thief: false,
         tree: None,
+        has_door: false,
         has_trash: false,
     }
 }
@@ -579,9 +580,22 @@ fn a_head_that_is_started_again_ends_no_writer_s_session() {
 fn who_has_lost_his_key_commands_nothing_under_keys_that_he_has() {
     let steps = vec![vec![put(0, 1, 0)], vec![put(1, 2, 0)]];
     let mut site = rest(Site::new(22, &shape(steps)), "two writers");
-    site.remove_key_of_writer().unwrap();
+    site.take_rights_of_writer().unwrap();
     let name = writer(&site).key_name();
     assert!(Reader::new(&site.engine, &Caller::Head).unwrap().key(&name).unwrap().is_none());
+}
+
+/// What a door may do is asked at each command, whatever keys its session has.
+#[test]
+fn a_door_whose_grant_was_taken_back_does_nothing_more() {
+    let steps = vec![vec![put(0, 1, 0)], vec![put(1, 2, 0)]];
+    let mut site = rest(Site::new(24, &Shape { has_door: true, ..shape(steps) }), "a door");
+    let reader = Reader::new(&site.engine, &Caller::Head).unwrap();
+    let written = reader.entry(&Place::path("f0").unwrap()).unwrap();
+    assert_eq!(written.inode.owner, "u0", "the file is the user's, not the door's");
+    drop(reader);
+    site.take_rights_of_writer().unwrap();
+    assert!(writer(&site).has_keys(), "it is refused under keys of its session, too");
 }
 
 /// Scenario 12.

@@ -2,8 +2,9 @@
 
 use byname_catalog::id::{DiskId, InodeId};
 use byname_catalog::{
-    Acl, AddDisk, AddKey, AttributeChanges, Command, Commit, Create, DiskChanges, KeyHolder,
-    Limits, Publish, Rename, RestoreTrash, SetAcl, SetXattr, Subject, TimeChange, TrashPolicy,
+    Acl, AddDisk, AddKey, AttributeChanges, Command, Commit, Create, DiskChanges, GRANT_NAMES_MAX,
+    Grant, KeyHolder, Limits, Publish, Rename, RestoreTrash, SetAcl, SetDoor, SetXattr, Subject,
+    TimeChange, TrashPolicy,
 };
 use byname_packet::DecodeError;
 
@@ -11,10 +12,10 @@ use crate::codec::{Fields, bad_value};
 use crate::numbers::{self as tag, Tag};
 use crate::parts::{
     optional_bool, read_checksums, read_content_id, read_contents, read_place, read_policy,
-    read_policy_changes, state_of,
+    read_policy_changes, read_texts, state_of,
 };
 
-/// Most groups of one user; the catalog takes fewer.
+/// Most groups of one user.
 const GROUPS_MAX: usize = 64;
 /// Longest name and value of an extended attribute, in octets.
 const XATTR_NAME_BYTES_MAX: usize = 255;
@@ -102,7 +103,7 @@ fn read_administration(operation: &[u8], fields: &mut Fields<'_>) -> Result<Comm
         },
         b"set-user" => Command::SetUser {
             user: fields.text(tag::USER)?,
-            groups: read_groups(fields)?,
+            groups: read_texts(fields, tag::GROUP, GROUPS_MAX)?,
             is_operator: fields.flag(tag::OPERATOR)?,
         },
         b"add-key" => Command::AddKey(AddKey {
@@ -113,6 +114,8 @@ fn read_administration(operation: &[u8], fields: &mut Fields<'_>) -> Result<Comm
         b"remove-key" => {
             Command::RemoveKey { name: bounded(fields, tag::KEY_NAME, KEY_NAME_BYTES_MAX)? }
         }
+        b"set-door" => Command::SetDoor(read_door(fields)?),
+        b"remove-door" => Command::RemoveDoor { door: fields.text(tag::DOOR)? },
         b"add-disk" => Command::AddDisk(AddDisk {
             space: fields.text(tag::SPACE)?,
             server: fields.text(tag::SERVER)?,
@@ -210,17 +213,6 @@ fn read_commit(fields: &mut Fields<'_>) -> Result<Commit, DecodeError> {
     })
 }
 
-fn read_groups(fields: &mut Fields<'_>) -> Result<Vec<String>, DecodeError> {
-    let mut groups = Vec::new();
-    while let Some(group) = fields.optional_text(tag::GROUP)? {
-        if groups.len() >= GROUPS_MAX {
-            return Err(bad_value(tag::GROUP));
-        }
-        groups.push(group);
-    }
-    Ok(groups)
-}
-
 fn read_disk_changes(fields: &mut Fields<'_>) -> Result<DiskChanges, DecodeError> {
     Ok(DiskChanges {
         state: fields.optional_number(tag::DISK_STATE)?.map(state_of).transpose()?,
@@ -236,7 +228,21 @@ fn read_holder(fields: &mut Fields<'_>) -> Result<KeyHolder, DecodeError> {
     if let Some(user) = fields.optional_text(tag::USER)? {
         return Ok(KeyHolder::User(user));
     }
+    if let Some(door) = fields.optional_text(tag::DOOR)? {
+        return Ok(KeyHolder::Door(door));
+    }
     Ok(KeyHolder::Disk(DiskId(fields.number(tag::DISK_ID)?)))
+}
+
+fn read_door(fields: &mut Fields<'_>) -> Result<SetDoor, DecodeError> {
+    let door = fields.text(tag::DOOR)?;
+    let grant = Grant {
+        is_for_all: fields.flag(tag::FOR_ALL)?,
+        users: read_texts(fields, tag::USER, GRANT_NAMES_MAX)?,
+        groups: read_texts(fields, tag::GROUP, GRANT_NAMES_MAX)?,
+        asserted: read_texts(fields, tag::ASSERTED, GRANT_NAMES_MAX)?,
+    };
+    Ok(SetDoor { door, grant })
 }
 
 fn read_limits(fields: &mut Fields<'_>) -> Result<Limits, DecodeError> {

@@ -1,8 +1,9 @@
 //! Elements of commands, in the order in which they stand.
 
 use byname_catalog::{
-    AddDisk, AddKey, AttributeChanges, Command, Commit, Create, DiskChanges, KeyHolder, Limits,
-    Publish, Rename, RestoreTrash, SetAcl, SetXattr, Subject, TimeChange, TrashPolicy,
+    AddDisk, AddKey, AttributeChanges, Command, Commit, Create, DiskChanges, Grant, KeyHolder,
+    Limits, Publish, Rename, RestoreTrash, SetAcl, SetDoor, SetXattr, Subject, TimeChange,
+    TrashPolicy,
 };
 
 use crate::codec::Writer;
@@ -97,12 +98,9 @@ fn write_administration(writer: &mut Writer, command: &Command) {
         }
         Command::AddKey(add) => write_key(writer, add),
         Command::RemoveKey { name } => writer.octets(tag::KEY_NAME, name),
-        Command::AddDisk(AddDisk { space, server, label, capacity_bytes }) => {
-            writer.text(tag::SPACE, space);
-            writer.text(tag::SERVER, server);
-            writer.text(tag::LABEL, label);
-            writer.number(tag::CAPACITY, *capacity_bytes);
-        }
+        Command::SetDoor(set) => write_door(writer, set),
+        Command::RemoveDoor { door } => writer.text(tag::DOOR, door),
+        Command::AddDisk(disk) => write_disk(writer, disk),
         Command::SetDisk { disk, changes } => {
             writer.number(tag::DISK_ID, *disk);
             write_disk_changes(writer, *changes);
@@ -164,9 +162,27 @@ fn write_key(writer: &mut Writer, AddKey { holder, name, certificate }: &AddKey)
     match holder {
         KeyHolder::User(user) => writer.text(tag::USER, user),
         KeyHolder::Disk(disk) => writer.number(tag::DISK_ID, *disk),
+        KeyHolder::Door(door) => writer.text(tag::DOOR, door),
     }
     writer.octets(tag::KEY_NAME, name);
     writer.0.extend_from_slice(certificate);
+}
+
+fn write_disk(writer: &mut Writer, disk: &AddDisk) {
+    let AddDisk { space, server, label, capacity_bytes } = disk;
+    writer.text(tag::SPACE, space);
+    writer.text(tag::SERVER, server);
+    writer.text(tag::LABEL, label);
+    writer.number(tag::CAPACITY, *capacity_bytes);
+}
+
+fn write_door(writer: &mut Writer, SetDoor { door, grant }: &SetDoor) {
+    let Grant { is_for_all, users, groups, asserted } = grant;
+    writer.text(tag::DOOR, door);
+    writer.flag(tag::FOR_ALL, *is_for_all);
+    users.iter().for_each(|user| writer.text(tag::USER, user));
+    groups.iter().for_each(|group| writer.text(tag::GROUP, group));
+    asserted.iter().for_each(|group| writer.text(tag::ASSERTED, group));
 }
 
 fn write_trash(writer: &mut Writer, policy: &TrashPolicy) {

@@ -4,13 +4,15 @@ use byname_catalog::engine::MemoryEngine;
 use byname_catalog::id::{DiskId, InodeId, SessionId};
 use byname_catalog::{
     AddDisk, AddKey, Answer, AttributeChanges, Caller, Catalog, Checksums, Command, Commit, Create,
-    DiskChanges, DiskState, EntryName, Failure, KeyHolder, Limits, Place, Policy, PolicyChanges,
-    Publish, Refusal, Rename, RestoreTrash, SetAcl, SetXattr, Setup, Subject, Submission,
-    TimeChange, TrashPolicy, initialise,
+    DiskChanges, DiskState, EntryName, Failure, Grant, KeyHolder, Limits, Place, Policy,
+    PolicyChanges, Publish, Refusal, Rename, RestoreTrash, SetAcl, SetDoor, SetXattr, Setup,
+    Subject, Submission, TimeChange, TrashPolicy, initialise,
 };
 use byname_packet::{InterestBuilder, tlv};
 use byname_security::command::{Replay, ReplayError};
-use byname_site::{Check, CommandPacket, Identity, RequestId, Untrusted, check_interest};
+use byname_site::{
+    Check, CommandPacket, Identity, RequestId, SpeaksFor, Untrusted, check_interest,
+};
 
 use crate::support::{CONTENT, NOW_S, TestSite, interest, name, stamp};
 
@@ -156,7 +158,23 @@ fn of_operators() -> Vec<Command> {
             name: vec![8, 1, b'k'],
             certificate: DATA.to_vec(),
         }),
+        Command::AddKey(AddKey {
+            holder: KeyHolder::Door("xrd1".to_owned()),
+            name: vec![8, 1, b'k'],
+            certificate: DATA.to_vec(),
+        }),
         Command::RemoveKey { name: vec![8, 1, b'k'] },
+        Command::SetDoor(SetDoor { door: "xrd1".to_owned(), grant: Grant::default() }),
+        Command::SetDoor(SetDoor {
+            door: "xrd1".to_owned(),
+            grant: Grant {
+                is_for_all: true,
+                users: vec![user(), "bert".to_owned()],
+                groups: vec!["cms".to_owned()],
+                asserted: vec!["higgs".to_owned()],
+            },
+        }),
+        Command::RemoveDoor { door: "xrd1".to_owned() },
         Command::AddDisk(AddDisk {
             space: "main".to_owned(),
             server: "d1".to_owned(),
@@ -247,6 +265,9 @@ fn every_command_comes_back_as_it_was() {
     for command in all() {
         for request in [None, Some(request(1))] {
             let packet = CommandPacket::new(request, command.clone());
+            let groups = vec!["cms".to_owned()];
+            let speaks_for = request.map(|_| SpeaksFor { user: user(), groups });
+            let packet = packet.spoken_for(speaks_for);
             let wire = packet.encode(&site.name, &anna.signer, stamp(1)).unwrap();
             let decoded = CommandPacket::decode(&site.name, &interest(&wire));
             assert_eq!(decoded, Ok(packet));
@@ -342,10 +363,12 @@ fn only_a_commit_brings_receipts_and_no_more_than_sixteen() {
 fn a_command_is_its_signers() {
     let site = TestSite::new(1, "/cern/cms");
     let (anna, disk) = (site.user(2, "anna"), site.disk_key(3, &crate::support::disk(1)));
-    let mut validator = site.validator(&[&anna, &disk]);
+    let door = site.issued_by(4, site.name.door("xrd1"), &site.head);
+    let mut validator = site.validator(&[&anna, &disk, &door]);
     for (holder, identity) in [
         (&anna, Identity::User("anna".to_owned())),
         (&disk, Identity::Disk(crate::support::disk(1))),
+        (&door, Identity::Door("xrd1".to_owned())),
         (&site.head, Identity::Site),
     ] {
         let packet = CommandPacket::new(None, Command::OpenSession);

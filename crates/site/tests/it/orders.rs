@@ -19,7 +19,7 @@ const OTHER: ContentId = ContentId { inode: InodeId(301), version: Version(7) };
 
 fn insert(site: &TestSite, ticket: &Ticket, claim: Claim, signer: &dyn Signer) -> Insert {
     let claim = claim.encode(&site.name, signer).unwrap();
-    let hint = site.name.writer("anna", 1 << 40);
+    let hint = site.name.writer(&site.name.user("anna"), 1 << 40);
     Insert { ticket: ticket.clone(), claim, hint }
 }
 

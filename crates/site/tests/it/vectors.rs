@@ -52,18 +52,22 @@ fn commands() {
         builder.encode(&mut wire);
         let decoded = CommandPacket::decode(&site.name, &interest(&wire));
         let Some(found) = outcome(&vector, decoded) else { continue };
-        // Each kind twice, with and without a request id, in the order of the table.
-        assert_eq!(Some(&found.command), all.get(accepted / 2), "{}", vector["name"]);
+        // Each kind three times: without and with a request id, and for a user from a door; in the
+        // order of the table.
+        assert_eq!(Some(&found.command), all.get(accepted / 3), "{}", vector["name"]);
         accepted += 1;
         let request = found.request.map(|id| (id.session.0, id.slot, id.sequence));
         assert_eq!(serde_json::json!(request), vector["expect"]["request"], "{}", vector["name"]);
+        let speaks_for = found.speaks_for.as_ref().map(|it| (&it.user, &it.groups));
+        let expected = &vector["expect"]["speaks_for"];
+        assert_eq!(serde_json::json!(speaks_for), *expected, "{}", vector["name"]);
         assert_eq!(unhex(vector["expect"]["digest"].as_str().unwrap()), found.digest());
         let stamp = crate::support::stamp(1);
         let again = found.encode(&site.name, &NullSigner, stamp).unwrap();
         let again = interest(&again).application_parameters.unwrap().to_vec();
         assert_eq!(again, parameters, "{}", vector["name"]);
     }
-    assert_eq!(accepted, 2 * all.len(), "every kind of command has its vectors");
+    assert_eq!(accepted, 3 * all.len(), "every kind of command has its vectors");
 }
 
 /// A packet with this name and content, unsigned.
@@ -248,7 +252,8 @@ fn names() {
             "/cern/cms/32=disk/rack1/seq=1/32=receipt/seq=300/v=7",
         ),
         (site.name.user("anna"), "/cern/cms/32=user/anna"),
-        (site.name.writer("anna", 9), "/cern/cms/32=user/anna/32=at/seq=9"),
+        (site.name.writer(&site.name.user("anna"), 9), "/cern/cms/32=user/anna/32=at/seq=9"),
+        (site.name.writer(&site.name.door("d"), 9), "/cern/cms/32=door/d/32=at/seq=9"),
         (site.name.command("mkdir"), "/cern/cms/32=catalog/mkdir"),
     ];
     for (name, text) in found {

@@ -19,6 +19,10 @@ impl WriterCore {
     /// # Errors
     /// [`WriterError::Sign`] if it fits no packet.
     pub fn ask(&mut self, number: usize, question: &[u8], now: Now) -> Result<(), WriterError> {
+        let question = match &self.config.speaks_for {
+            Some(speaks_for) => speaks_for.asking(question),
+            None => question.to_vec(),
+        };
         self.express_question(number, question.into(), now)?;
         self.agree(now)
     }

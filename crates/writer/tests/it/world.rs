@@ -187,7 +187,8 @@ pub(crate) fn start(disk_count: usize, faults: Faults) -> Running {
     trust.add_anchor(site.view().to_name(), head.certificate.key_id());
     let config = WriterConfig {
         site: site.clone(),
-        user: "anna".to_owned(),
+        namespace: site.user("anna"),
+        speaks_for: None,
         signer: anna.signer.clone(),
         trust,
     };

@@ -22,6 +22,13 @@ pub(crate) struct SiteArgs {
     /// User of the site to act as. Default: the one whose key is here.
     #[arg(long, value_name = "USER", env = "BYNAME_USER")]
     user: Option<String>,
+    /// Act through a door whose key is here, for the user of --user.
+    #[arg(long, value_name = "NAME")]
+    door: Option<String>,
+    /// A group that the door says the user is in; the first is that of new files (repeatable).
+    /// Default: the groups that the site has the user in.
+    #[arg(long, value_name = "GROUP", requires = "door")]
+    said_group: Vec<String>,
     /// Forwarder to ask.
     #[arg(long, value_name = "URI")]
     connect: Option<String>,
@@ -34,7 +41,8 @@ impl SiteArgs {
     /// The user whose key is here, at a site that is reached through one forwarder.
     pub(super) fn of(site: &str, endpoint: &Endpoint) -> Self {
         let (site, connect) = (Some(site.to_owned()), Some(endpoint.to_string()));
-        Self { site, user: None, connect, timeout: 15 }
+        let (user, door, said_group) = (None, None, Vec::new());
+        Self { site, user, door, said_group, connect, timeout: 15 }
     }
 
     fn options(&self) -> Outcome<AccountOptions> {
@@ -42,6 +50,8 @@ impl SiteArgs {
             site: self.site.clone(),
             user: self.user.clone(),
             usual_user: Some(own_user()),
+            door: self.door.clone(),
+            said_groups: self.said_group.clone(),
             connect: self.connect.as_deref().map(typed::endpoint).transpose()?,
             patience: Duration::from_secs(self.timeout.max(1)),
         })

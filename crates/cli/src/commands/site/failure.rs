@@ -6,7 +6,7 @@ use crate::{forwarders, output};
 use byname_access::AccessError;
 use byname_catalog::{NAME_BYTES_MAX, PATH_NAMES_MAX, Refusal};
 use byname_packet::Name;
-use byname_site::HeadFailure;
+use byname_site::{HeadFailure, SiteName};
 
 const MAKE_KEY: &str = "make one: byname site user key --site SITE, and have an operator add it";
 
@@ -40,6 +40,10 @@ impl From<AccessError> for Failure {
                      operator add it"
                 ))
             }
+            AccessError::NoDoorKey { site, door } => {
+                Failure::new(Code::UnknownKey, text).hint(make_door_key(&site, &door))
+            }
+            AccessError::ForWhom { .. } => Failure::usage(format!("{text} --user USER")),
             AccessError::NoSiteAbove { .. } => Failure::new(Code::UnknownKey, text).hint(MAKE_KEY),
             AccessError::NoAnswerYet => Failure::new(Code::UnknownKey, text),
             AccessError::WhichSite { count: 0 } => {
@@ -74,6 +78,12 @@ impl From<AccessError> for Failure {
     }
 }
 
+/// Advice for who has no key of a door.
+fn make_door_key(site: &SiteName, door: &str) -> String {
+    let shown = output::name(site.view());
+    format!("make one: byname site door key {door} --site {shown}, and have an operator add it")
+}
+
 /// A refusal as the end of a command.
 fn refused(refusal: Refusal) -> Failure {
     Failure::new(code(refusal), refusal)
@@ -87,8 +97,13 @@ pub(crate) fn code(refusal: Refusal) -> Code {
         | Refusal::NoSuchDisk
         | Refusal::UnknownKey
         | Refusal::NotInTrash => Code::NotFound,
-        Refusal::UnknownUser => Code::UnknownKey,
-        Refusal::AccessDenied | Refusal::NotOwner | Refusal::NotOperator => Code::LocalDisk,
+        Refusal::UnknownUser | Refusal::UnknownDoor => Code::UnknownKey,
+        Refusal::AccessDenied
+        | Refusal::NotOwner
+        | Refusal::NotOperator
+        | Refusal::MayNotSpeakFor
+        | Refusal::MayNotSpeakForOperator
+        | Refusal::MayNotAssertGroup => Code::LocalDisk,
         _ => Code::Other,
     }
 }

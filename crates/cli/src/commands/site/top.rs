@@ -22,7 +22,7 @@ const USERS_MAX: usize = 10;
 
 Rates are those between two looks. TIME is from when the head took a command to when it was
 answered, on average and at most; commands that come together are made durable together. HELD is
-what came faster than `byname catalog --user-rate` lets a user ask.")]
+what came faster than `byname catalog` lets a user ask (--user-rate) or a door (--door-rate).")]
 pub(super) struct Args {
     /// Seconds between two looks.
     #[arg(long, value_name = "SECONDS", default_value_t = 2,
@@ -68,7 +68,13 @@ fn look(session: &mut SiteSession) -> Outcome<Look> {
         let text = |key: &str| line[key].as_str().unwrap_or_default().to_owned();
         match text("kind").as_str() {
             "head" => head = line,
-            kind => drop(counts.insert((kind.to_owned(), text("name")), line.clone())),
+            kind => {
+                let name = match line["door"].as_str() {
+                    Some(door) => format!("{} through {door}", text("name")),
+                    None => text("name"),
+                };
+                counts.insert((kind.to_owned(), name), line.clone());
+            }
         }
     }
     Ok(Look { at: Instant::now(), head, counts })

@@ -2,11 +2,13 @@
 
 use super::account::SiteArgs;
 use super::session::SiteSession;
+use super::whoami;
 use crate::exit::{Code, Failure, Outcome};
 use crate::output;
 use byname_catalog::{AddKey, Command, KeyHolder};
 use byname_io::Clock;
 use byname_keychain::Keychain;
+use byname_packet::Name;
 use byname_profile::Paths;
 use byname_security::cert::Certificate;
 use byname_security::foreign;
@@ -32,17 +34,7 @@ enum UserCommand {
         #[arg(long)]
         json: bool,
     },
-    /// Print who one is to the site: user and groups.
-    Whoami {
-        /// Another user, for operators.
-        #[arg(long = "as", value_name = "USER")]
-        other: Option<String>,
-        #[command(flatten)]
-        site: SiteArgs,
-        /// One JSON object.
-        #[arg(long)]
-        json: bool,
-    },
+    Whoami(whoami::Args),
     /// Add a user, or change one.
     Add {
         /// The user's name.
@@ -90,15 +82,12 @@ enum UserCommand {
 pub(super) fn run(args: &Args, paths: &Paths) -> Outcome {
     match &args.command {
         UserCommand::Ls { site, json } => list(&mut site.session(paths)?, *json),
-        UserCommand::Whoami { other, site, json } => {
-            let subject = format!("whoami {}", other.as_deref().unwrap_or_default());
-            show(site.session(paths)?.query(subject.trim_end())?, *json)
-        }
+        UserCommand::Whoami(args) => whoami::run(args, paths),
         UserCommand::Add { name, group, operator, key, site } => {
             let mut session = site.session(paths)?;
             let certificate = key.as_deref().map(read_certificate).transpose()?;
             if let Some(certificate) = &certificate {
-                check_owner(&session, certificate, name)?;
+                check_owner(&session, certificate, &Identity::User(name.clone()))?;
             }
             set(&mut session, name, group, operator.then_some(true))?;
             match certificate {
@@ -129,7 +118,7 @@ fn list(session: &mut SiteSession, json: bool) -> Outcome {
     show(session.query("users")?, json)
 }
 
-fn show(users: Vec<Value>, json: bool) -> Outcome {
+pub(super) fn show(users: Vec<Value>, json: bool) -> Outcome {
     if json {
         users.into_iter().for_each(output::json_line);
         return Ok(());
@@ -168,17 +157,22 @@ fn own_key(args: &SiteArgs, paths: &Paths) -> Outcome {
 
 /// Prints the certificate of a user's key, which is made if there is none.
 pub(super) fn print_key(site: &SiteName, user: &str, paths: &Paths) -> Outcome {
+    let adding = format!("byname site user add {user} --key FILE");
+    print_key_of(&site.user(user), &adding, paths)
+}
+
+/// Prints the certificate of the key of a namespace, which is made if there is none.
+pub(super) fn print_key_of(namespace: &Name, adding: &str, paths: &Paths) -> Outcome {
     let keychain = Keychain::open(&paths.keys)?;
     let now_ns = Clock::new().unix_ns();
-    let identity =
-        keychain.create_identity(site.user(user).view(), Algorithm::default(), now_ns)?;
+    let identity = keychain.create_identity(namespace.view(), Algorithm::default(), now_ns)?;
     let certificate = keychain.export_certificate(identity.certificate.key_id())?;
-    output::err_line(&format!("an operator adds it with: byname site user add {user} --key FILE"));
+    output::err_line(&format!("an operator adds it with: {adding}"));
     output::out_line(certificate.trim_end());
     Ok(())
 }
 
-/// Lets a key sign for a user or disk.
+/// Lets a key sign for a user, door or disk.
 pub(super) fn add_key(
     session: &mut SiteSession,
     holder: KeyHolder,
@@ -193,7 +187,7 @@ pub(super) fn add_key(
 }
 
 /// The certificate in a file.
-fn read_certificate(file: &Path) -> Outcome<Certificate> {
+pub(super) fn read_certificate(file: &Path) -> Outcome<Certificate> {
     let octets = std::fs::read(file).map_err(|error| Failure::disk(file, error))?;
     let items = foreign::read(&octets).map_err(|error| Failure::disk(file, error))?;
     let certificate = items.into_iter().find_map(|item| match item {
@@ -205,15 +199,22 @@ fn read_certificate(file: &Path) -> Outcome<Certificate> {
     certificate.ok_or_else(none)
 }
 
-/// The name in a user's certificate has to be that user's.
-fn check_owner(session: &SiteSession, certificate: &Certificate, user: &str) -> Outcome {
-    match session.site().identity(certificate.identity()) {
-        Some(Identity::User(owner)) if owner == user => Ok(()),
-        _ => {
-            let namespace = output::name(certificate.identity());
-            Err(Failure::usage(format!("the key is for {namespace}, not for {user} of this site")))
-        }
+/// The name in a certificate has to be that of whoever shall have the key.
+pub(super) fn check_owner(
+    session: &SiteSession,
+    certificate: &Certificate,
+    owner: &Identity,
+) -> Outcome {
+    if session.site().identity(certificate.identity()).as_ref() == Some(owner) {
+        return Ok(());
     }
+    let namespace = output::name(certificate.identity());
+    let owner = match owner {
+        Identity::Door(door) => format!("the door {door}"),
+        Identity::User(user) => user.clone(),
+        Identity::Site | Identity::Disk(_) | Identity::Writer(_) => "this".to_owned(),
+    };
+    Err(Failure::usage(format!("the key is for {namespace}, not for {owner} of this site")))
 }
 
 fn groups_of(user: &Value) -> Vec<String> {
