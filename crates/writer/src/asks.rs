@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use byname_packet::lp::nack_reason;
 use byname_packet::{Interest, Name, NameRef};
 use byname_retry::BackOff;
+use byname_site::HeadFailure;
 
 const MS_NS: u64 = 1_000_000;
 /// Pauses before an Interest that nobody answers is sent again. Disks may take a second.
@@ -24,10 +25,38 @@ const NO_ROUTE_NS: u64 = 3000 * MS_NS;
 const STOPPED_NS: u64 = 2000 * MS_NS;
 
 /// Why an Interest is given up.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum GivenUp {
-    Silence,
+    Silence(Heard),
     NoRoute,
+}
+
+/// What came last to an Interest that has no outcome yet.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum Heard {
+    /// Nothing.
+    #[default]
+    Nothing,
+    /// Nobody takes it; the reason of the Nack.
+    Nack(u64),
+    /// A head could not do it then.
+    Failure(HeadFailure, String),
+    /// An answer under keys that are not those that it was asked under.
+    OtherKeys,
+    /// An answer whose certificate is not there yet.
+    NoCertificate,
+}
+
+impl std::fmt::Display for Heard {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Nothing => f.write_str("nothing came"),
+            Self::Nack(reason) => write!(f, "nobody took it at last, Nack {reason}"),
+            Self::Failure(failure, reason) => write!(f, "the head at last: {failure}: {reason}"),
+            Self::OtherKeys => f.write_str("what came last was under other keys"),
+            Self::NoCertificate => f.write_str("the certificate of who answers did not come"),
+        }
+    }
 }
 
 /// Interests in flight, each with what it is about.
@@ -48,6 +77,7 @@ struct Ask<T> {
     no_route_ns: Option<u64>,
     /// Time without a route after which it is given up.
     no_route_max_ns: u64,
+    heard: Heard,
 }
 
 impl<T: Clone> Asks<T> {
@@ -61,9 +91,18 @@ impl<T: Clone> Asks<T> {
         let name = interest.name.to_name();
         let (since_ns, due_ns) = (now_ns, now_ns);
         let (no_route_ns, no_route_max_ns) = (None, NO_ROUTE_NS);
-        let (failures, silence) = (0, SILENCE);
-        let ask =
-            Ask { about, wire, failures, silence, since_ns, due_ns, no_route_ns, no_route_max_ns };
+        let (failures, silence, heard) = (0, SILENCE, Heard::Nothing);
+        let ask = Ask {
+            about,
+            wire,
+            failures,
+            silence,
+            since_ns,
+            due_ns,
+            no_route_ns,
+            no_route_max_ns,
+            heard,
+        };
         self.asks.insert(name, ask);
     }
 
@@ -132,8 +171,16 @@ impl<T: Clone> Asks<T> {
             }
             _ => ask.no_route_ns = None,
         }
+        ask.heard = Heard::Nack(reason);
         let pause_ns = NACK.pause_ns(ask.failures.max(1), random);
         ask.due_ns = ask.due_ns.min(now_ns + pause_ns);
+    }
+
+    /// Notes what came that is no outcome.
+    pub(crate) fn note_heard(&mut self, name: NameRef<'_>, heard: Heard) {
+        if let Some(ask) = self.asks.get_mut(name.value()) {
+            ask.heard = heard;
+        }
     }
 
     /// Everything is sent again now: what kept answers from being understood is there.
@@ -173,7 +220,8 @@ impl<T: Clone> Asks<T> {
             if ask.no_route_ns.is_some_and(|since_ns| over(since_ns, ask.no_route_max_ns)) {
                 return Some((name.clone(), GivenUp::NoRoute));
             }
-            over(ask.since_ns, PATIENCE_NS).then(|| (name.clone(), GivenUp::Silence))
+            let silence = || GivenUp::Silence(ask.heard.clone());
+            over(ask.since_ns, PATIENCE_NS).then(|| (name.clone(), silence()))
         })?;
         self.asks.remove(&name).map(|ask| (ask.about, why))
     }
@@ -191,7 +239,7 @@ impl<T: Clone> Asks<T> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Asks, GivenUp, MS_NS, PATIENCE_NS};
+    use super::{Asks, GivenUp, Heard, MS_NS, PATIENCE_NS};
     use byname_packet::InterestBuilder;
 
     fn asked(now_ns: u64) -> Asks<u8> {
@@ -220,7 +268,7 @@ mod tests {
     fn who_is_silent_for_the_time_is_given_up() {
         let (sent, given_up) = run(&mut asked(0), 2 * PATIENCE_NS);
         assert!(sent > 30, "{sent}");
-        assert_eq!(given_up, Some((1, GivenUp::Silence)));
+        assert_eq!(given_up, Some((1, GivenUp::Silence(Heard::Nothing))));
     }
 
     /// A program that was stopped (SIGSTOP, a frozen machine) asks again before it says that nobody
@@ -235,6 +283,10 @@ mod tests {
         assert!(asks.poll_send(woken_ns, 0).is_some(), "it is asked again");
         let (sent, given_up) = run(&mut asks, woken_ns + 2 * PATIENCE_NS);
         assert!(sent > 25, "{sent}");
-        assert_eq!(given_up, Some((1, GivenUp::Silence)), "who stays silent is given up");
+        assert_eq!(
+            given_up,
+            Some((1, GivenUp::Silence(Heard::Nothing))),
+            "who stays silent is given up"
+        );
     }
 }

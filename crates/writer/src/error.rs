@@ -1,5 +1,6 @@
 //! Reasons why something was not written.
 
+use crate::asks::Heard;
 use std::io;
 use std::path::PathBuf;
 
@@ -24,12 +25,14 @@ pub enum WriterError {
         reason: String,
     },
     /// Nobody answered.
-    #[error("no answer to {what} within {} s", waited_ms / 1000)]
+    #[error("no answer to {what} within {} s: {heard}", waited_ms / 1000)]
     NoAnswer {
         /// The command or order.
         what: &'static str,
         /// Time waited.
         waited_ms: u64,
+        /// What came last.
+        heard: Heard,
     },
     /// Nobody has registered the site's name.
     #[error("no route to the site: is its head running, and attached to this network?")]

@@ -21,6 +21,7 @@ mod source;
 mod upload;
 mod writer;
 
+pub use crate::asks::Heard;
 pub use crate::core::{Now, Outgoing, WriterConfig, WriterCore};
 pub use error::WriterError;
 pub use put::{Put, PutEvent};

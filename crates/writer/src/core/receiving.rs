@@ -10,7 +10,7 @@ use byname_site::{
 };
 
 use super::{About, MS_NS, Now, Outgoing, Owner, WriterCore};
-use crate::asks::{GivenUp, PATIENCE_NS};
+use crate::asks::{GivenUp, Heard, PATIENCE_NS};
 use crate::error::WriterError;
 use crate::put::PutEvent;
 
@@ -91,20 +91,27 @@ impl WriterCore {
     ) -> Result<(), WriterError> {
         let reply = match sealed_by(data) {
             // Whoever has not the keys has answered nothing: the Interest stays.
-            SealedBy::Keys(_) if !self.keyring.is_answer(data, sealed) => return Ok(()),
+            SealedBy::Keys(_) if !self.keyring.is_answer(data, sealed) => {
+                self.asks.note_heard(data.name, Heard::OtherKeys);
+                return Ok(());
+            }
             SealedBy::Keys(_) => Ok(Reply::decode(&self.config.site, data)?),
             SealedBy::Signature => match self.verified(data, now) {
                 Some(reply) => reply,
-                None => return Ok(()),
+                None => {
+                    self.asks.note_heard(data.name, Heard::NoCertificate);
+                    return Ok(());
+                }
             },
         };
         let answer = match reply {
             Ok(Reply { outcome: Outcome::Done(answer), .. }) => Ok(*answer),
             Ok(Reply { outcome: Outcome::Refused(refusal), .. }) => Err(refusal.into()),
             // Nothing has happened yet: the Interest stays, and is sent again.
-            Ok(Reply { outcome: Outcome::Failed { failure, .. }, .. })
+            Ok(Reply { outcome: Outcome::Failed { failure, reason }, .. })
                 if failure.is_retryable() =>
             {
+                self.asks.note_heard(data.name, Heard::Failure(failure, reason));
                 return Ok(());
             }
             // Nothing has happened: the same command is signed.
@@ -224,15 +231,16 @@ impl WriterCore {
                 let waited_ms = PATIENCE_NS / MS_NS;
                 let error = match why {
                     GivenUp::NoRoute => WriterError::NoRoute,
-                    GivenUp::Silence => WriterError::NoAnswer { what, waited_ms },
+                    GivenUp::Silence(heard) => WriterError::NoAnswer { what, waited_ms, heard },
                 };
                 self.deliver(owner, Err(error), now)
             }
             About::Question { number, .. } => {
                 let error = match why {
                     GivenUp::NoRoute => WriterError::NoRoute,
-                    GivenUp::Silence => {
-                        WriterError::NoAnswer { what: "query", waited_ms: PATIENCE_NS / MS_NS }
+                    GivenUp::Silence(heard) => {
+                        let waited_ms = PATIENCE_NS / MS_NS;
+                        WriterError::NoAnswer { what: "query", waited_ms, heard }
                     }
                 };
                 self.told.push_back((number, Err(error)));
