@@ -201,6 +201,8 @@ impl DiskService {
             }
             None => None,
         };
+        let (inode, version) = (content.inode.0, content.version.0);
+        tracing::debug!(inode, version, ?answer, "what became of a content");
         self.machine.handle_resolved(content, answer, now.now_ns);
     }
 

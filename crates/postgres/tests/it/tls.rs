@@ -22,12 +22,8 @@ fn openssl(directory: &Path, words: &str) {
 /// Makes a certificate authority, and by it a certificate for `localhost`.
 fn certify(directory: &Path, authority: &str) {
     let key = "-newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes";
-    openssl(
-        directory,
-        &format!(
-            "req -x509 {key} -keyout {authority}.key -out {authority}.pem -days 2 -subj /CN={authority}"
-        ),
-    );
+    let files = format!("-keyout {authority}.key -out {authority}.pem");
+    openssl(directory, &format!("req -x509 {key} {files} -days 2 -subj /CN={authority}"));
     openssl(directory, &format!("req {key} -keyout server.key -out server.csr -subj /CN=db"));
     fs::write(directory.join("names"), "subjectAltName=DNS:localhost\n").unwrap();
     let by = format!("-CA {authority}.pem -CAkey {authority}.key -CAcreateserial");
