@@ -19,7 +19,7 @@ mod verify;
 
 pub use build::{BuildError, Folder, Tree, TreeBuilder};
 pub use hash::{Hash, ParseHashError};
-pub use proof::{PROOF_BYTES_MAX, is_proof, prove};
+pub use proof::{PROOF_BYTES_MAX, ReadAt, is_proof, prove};
 pub use shape::{LEVELS_MAX, NodeId, Shape, SpanError};
 pub use verify::{Check, NodeRejected, RUN_UNITS_MAX, SpanCheck, Verifier};
 

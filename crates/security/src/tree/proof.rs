@@ -26,6 +26,9 @@ const READ_BYTES: usize = 256 << 10;
 /// Octets of the longest proof.
 pub const PROOF_BYTES_MAX: usize = DRAWN * (CHUNK_BYTES as usize + DEPTH_MAX * HASH_BYTES);
 
+/// Fills a buffer with the octets from an offset on.
+pub type ReadAt<'a, E> = dyn FnMut(u64, &mut [u8]) -> Result<(), E> + 'a;
+
 /// A subtree, by the octets below it.
 #[derive(Clone, Copy)]
 struct Part {
@@ -84,7 +87,7 @@ fn drawn(nonce: &[u8; HASH_BYTES], size: u64) -> Vec<u64> {
 pub fn prove<E>(
     nonce: &[u8; HASH_BYTES],
     size: u64,
-    read: &mut dyn FnMut(u64, &mut [u8]) -> Result<(), E>,
+    read: &mut ReadAt<'_, E>,
 ) -> Result<Vec<u8>, E> {
     let mut proof = Vec::new();
     write(Part::whole(size), &drawn(nonce, size), read, &mut proof)?;
@@ -94,7 +97,7 @@ pub fn prove<E>(
 fn write<E>(
     part: Part,
     chunks: &[u64],
-    read: &mut dyn FnMut(u64, &mut [u8]) -> Result<(), E>,
+    read: &mut ReadAt<'_, E>,
     proof: &mut Vec<u8>,
 ) -> Result<(), E> {
     if !part.has_one_of(chunks) && part.length > 0 {
@@ -114,7 +117,7 @@ fn write<E>(
 /// The chaining value of a subtree that is not the whole tree.
 fn value<E>(
     part: Part,
-    read: &mut dyn FnMut(u64, &mut [u8]) -> Result<(), E>,
+    read: &mut ReadAt<'_, E>,
 ) -> Result<[u8; HASH_BYTES], E> {
     let mut hasher = part.hasher();
     let mut buffer = vec![0; READ_BYTES.min(part.length as usize)];
