@@ -7,6 +7,7 @@
 //! per-signature nonce), which the cryptographic library draws itself.
 
 pub mod base64;
+pub mod batch;
 pub mod cert;
 pub mod command;
 pub mod exchange;

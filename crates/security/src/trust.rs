@@ -19,6 +19,7 @@
 
 mod error;
 mod signed;
+mod together;
 mod walk;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -26,11 +27,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use byname_packet::{KeyLocator, Name, NameRef, signature_type};
 
 use crate::cert::{Certificate, CertificateError, is_key_locator};
-use crate::key::KeyId;
+use crate::key::{KeyId, PublicKey};
 use crate::verify::{VerifyError, VerifyKey};
 
 pub use error::{TrustError, UnsignedKind};
 pub use signed::Signed;
+use together::Together;
 use walk::Walk;
 
 /// Most certificates from a packet to its anchor.
@@ -137,6 +139,8 @@ pub struct Validator {
     certificates: BTreeMap<Name, Known>,
     /// Certificates that nobody answers with.
     missing: BTreeSet<Name>,
+    /// Signatures of the packets that came together last.
+    together: Together,
     /// Advances with each use; the certificate with the smallest value was used longest ago.
     tick: u64,
 }
@@ -230,6 +234,18 @@ impl Validator {
     pub fn certificate(&mut self, locator: NameRef<'_>) -> Option<&Certificate> {
         let name = self.find(locator)?;
         self.certificates.get(&name).map(|known| &known.certificate)
+    }
+
+    /// Verifies the signatures of packets that came together for less than one by one, as far as
+    /// their certificates are here. [`Validator::check`] decides about each as ever, and does not
+    /// verify again what was good.
+    pub fn verify_together(&mut self, packets: &[Signed<'_>]) {
+        let mut together = std::mem::take(&mut self.together);
+        together.verify(packets, &mut |locator| match *self.certificate(locator)?.public_key() {
+            PublicKey::Ed25519(point) => Some(point),
+            PublicKey::EcdsaP256(_) | PublicKey::Rsa(_) => None,
+        });
+        self.together = together;
     }
 
     /// Decides about a packet at the Unix time `now_s`.

@@ -8,15 +8,18 @@
 //! [`Machine::end_burst`]), *time* ([`Machine::handle_timeout`] when [`Machine::poll_deadline`] has
 //! come). After send and after time, [`Run::retire`] takes out what is done.
 //!
-//! Frames are borrowed where they lie and go to the jobs from there. Each job sends a bounded
+//! Frames are borrowed where they lie and go to the jobs from there, but for signed answers: they
+//! are held until the burst is there, and verified together. Each job sends a bounded
 //! number of requests before the next has its turn, so that none starves the others.
 
 use byname_link::{CAUTIOUS_MTU_BYTES, LinkService, ReassemblyLimits};
 use byname_packet::lp::{LpHeader, nack_reason};
 use byname_packet::{Data, Interest};
+use byname_security::trust::Signed;
 use byname_transfer::fetch::NackKind;
 use byname_transfer::request::{Context, Request};
 
+use crate::engine::held::Held;
 use crate::engine::job::{Job, JobSource};
 use crate::engine::outage::{Notice, Outage};
 use crate::engine::random::Random;
@@ -70,6 +73,7 @@ pub(crate) struct Machine {
     end: Option<End>,
     notice: Option<Notice>,
     waiting: Vec<JobId>,
+    held: Held,
     wire: Vec<u8>,
 }
 
@@ -90,6 +94,7 @@ impl Machine {
             end: None,
             notice: None,
             waiting: Vec::new(),
+            held: Held::default(),
             wire: Vec::new(),
         }
     }
@@ -231,7 +236,8 @@ impl Machine {
     /// Takes a frame of the connection in use. [`Machine::end_burst`] comes behind the last one.
     pub(crate) fn handle_frame<S: JobSource>(&mut self, run: &mut Run<S>, frame: &[u8], now: Now) {
         let is_elsewhere = self.sources.has_others();
-        let Machine { sources, outage, notice, link, shared, routes, waiting, refused, .. } = self;
+        let Machine { sources, outage, notice, link, shared, routes, .. } = self;
+        let Machine { waiting, refused, held, .. } = self;
         sources.hear();
         let received = match link.receive(frame, now.now_ns) {
             Ok(Some(received)) => received,
@@ -257,13 +263,10 @@ impl Machine {
             };
             let is_marked = received.header.congestion_mark > Some(0);
             routes.find(data.name, waiting);
-            // All of them: two jobs may wait for the same certificate.
-            for id in waiting {
-                if let Some(one) = find(&mut run.active, *id) {
-                    one.job.handle_data(&data, is_marked, &mut context);
-                }
+            if waiting.is_empty() || held.take(&data, is_marked) {
+                return;
             }
-            return;
+            return give_data(&mut run.active, waiting, (&data, is_marked), &mut context);
         };
         match Interest::decode(received.packet) {
             Ok(interest) if is_elsewhere && is_refusal(reason) => {
@@ -277,8 +280,24 @@ impl Machine {
         }
     }
 
+    /// Gives the jobs the signed answers of a burst, verified together. Called behind its last
+    /// frame, before anything else is done about the connection.
+    pub(crate) fn give_held<S: JobSource>(&mut self, run: &mut Run<S>, now: Now) {
+        let held = std::mem::take(&mut self.held);
+        let answers = held.answers();
+        let signed: Vec<_> = answers.iter().map(|(data, _)| Signed::from(data)).collect();
+        self.shared.validator.verify_together(&signed);
+        for (data, is_marked) in &answers {
+            self.routes.find(data.name, &mut self.waiting);
+            let mut context = self.shared.context(now);
+            give_data(&mut run.active, &self.waiting, (data, *is_marked), &mut context);
+        }
+        self.held = held.emptied();
+    }
+
     /// All frames that were there are taken: decides whether somebody else is to be asked.
     pub(crate) fn end_burst<S: JobSource>(&mut self, run: &mut Run<S>, now: Now) {
+        self.give_held(run, now);
         if !self.refused.is_empty() && !self.sources.switch() {
             self.report_refused(run, now);
         }
@@ -338,6 +357,20 @@ fn link_for(channel: Channel, random: &mut Random) -> LinkService {
 /// True if another source may say otherwise.
 fn is_refusal(reason: u64) -> bool {
     matches!(reason, nack_reason::NO_ROUTE | nack_reason::NONE)
+}
+
+/// To all of them: two jobs may wait for the same certificate.
+fn give_data<J: Job>(
+    active: &mut [Active<J>],
+    waiting: &[JobId],
+    (data, is_marked): (&Data<'_>, bool),
+    context: &mut Context<'_>,
+) {
+    for id in waiting {
+        if let Some(one) = find(active, *id) {
+            one.job.handle_data(data, is_marked, context);
+        }
+    }
 }
 
 fn give_nack<J: Job>(

@@ -190,8 +190,11 @@ impl Driver {
             let now = *now.get_or_insert_with(|| time(*clock));
             machine.handle_frame(run, frame, now);
         })?;
+        let now = now.unwrap_or_else(|| time(self.clock));
+        // What came before the connection ended counts.
+        self.machine.give_held(run, now);
         self.take_status(status)?;
-        self.machine.end_burst(run, now.unwrap_or_else(|| time(self.clock)));
+        self.machine.end_burst(run, now);
         Ok(())
     }
 

@@ -97,20 +97,28 @@ impl<C: Send + 'static> CommandQueue<C> {
         }
         state.in_flight += 1;
         let observer = Arc::clone(self) as Arc<dyn CallObserver>;
-        state.commands.push_back(make(Reply::observed(completion, observer)));
-        drop(state);
-        self.waker.wake();
+        let command = make(Reply::observed(completion, observer));
+        self.tell(state, command);
         Ok(())
+    }
+
+    /// Leaves a command to the engine, which takes all that are there when it is woken: only the
+    /// first of them wakes it.
+    fn tell(&self, mut state: MutexGuard<'_, QueueState<C>>, command: C) {
+        let is_first = state.commands.is_empty();
+        state.commands.push_back(command);
+        drop(state);
+        if is_first {
+            self.waker.wake();
+        }
     }
 
     /// Sends a command that nobody waits for and that needs no room: the caller bounds them.
     pub(crate) fn send_unanswered(&self, command: C) {
-        let mut state = self.lock();
+        let state = self.lock();
         if !state.is_over {
-            state.commands.push_back(command);
+            self.tell(state, command);
         }
-        drop(state);
-        self.waker.wake();
     }
 
     /// A caller went away before its answer came.

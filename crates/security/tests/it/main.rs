@@ -9,6 +9,7 @@ mod foreign;
 mod forged_expiry;
 mod identity;
 mod key;
+mod together;
 mod tree;
 mod trust;
 mod vectors;
