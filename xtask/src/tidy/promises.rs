@@ -1,4 +1,4 @@
-//! SECURITY.md names the tests that hold its promises; each must exist.
+//! SECURITY.md and docs/site-tests.md name the tests that hold their promises; each must exist.
 //!
 //! A test is named as `path/to/file.rs::name`, in backquotes, and every row of the table of
 //! promises names one.
@@ -6,13 +6,13 @@
 use crate::finding::Finding;
 use crate::sources::Source;
 
-const DOCUMENT: &str = "SECURITY.md";
+const DOCUMENTS: [&str; 2] = ["SECURITY.md", "docs/site-tests.md"];
 /// First cell of the head of the table.
 const TABLE_HEAD: &str = "| promise |";
 
 pub(super) fn check(sources: &[Source]) -> Vec<Finding> {
-    let document = sources.iter().find(|source| source.path == DOCUMENT);
-    document.map_or_else(Vec::new, |document| check_document(document, sources))
+    let documents = sources.iter().filter(|source| DOCUMENTS.contains(&source.path.as_str()));
+    documents.flat_map(|document| check_document(document, sources)).collect()
 }
 
 fn check_document(document: &Source, sources: &[Source]) -> Vec<Finding> {
@@ -66,8 +66,12 @@ mod tests {
 
     fn lines(document: &str) -> Vec<usize> {
         let source = |path: &str, text: &str| Source { path: path.into(), text: text.into() };
-        let sources = [source(DOCUMENT, document), source("crates/a/tests/t.rs", TESTS)];
-        check(&sources).into_iter().map(|finding| finding.line).collect()
+        let [first, other] = DOCUMENTS.map(|path| {
+            let sources = [source(path, document), source("crates/a/tests/t.rs", TESTS)];
+            check(&sources).into_iter().map(|finding| finding.line).collect()
+        });
+        assert_eq!(first, other);
+        first
     }
 
     #[test]

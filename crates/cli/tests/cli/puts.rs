@@ -83,6 +83,37 @@ fn a_file_is_put_read_and_rewritten() {
     expect(&site, "/lab/x", &octets_of(&file));
 }
 
+/// Octets that the forwarder has sent to the processes that are connected to it now.
+fn sent_bytes(site: &Site) -> u64 {
+    let faces = run(site, &["face", "list", "--json"]).ok().stdout();
+    let faces = faces.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
+    faces.map(|face| face["out_bytes"].as_u64().unwrap()).sum()
+}
+
+/// A file that is written anew is asked for only where it changed, by each of its disks.
+#[test]
+fn what_did_not_change_is_not_sent_again() {
+    let site = Site::new(2, 2);
+    let file = site.home.path().join("a");
+    let path = file.to_str().unwrap();
+    let mut octets = noise(6_000_000, 1);
+    let sent_for = |octets: &[u8]| {
+        write(&file, octets);
+        let before = sent_bytes(&site);
+        run(&site, &["put", path, "/lab/a"]).ok();
+        sent_bytes(&site) - before
+    };
+    let whole = sent_for(&octets);
+    assert!(whole > 12_000_000, "{whole} octets to two disks");
+    octets[3_000_000] ^= 1;
+    let changed = sent_for(&octets);
+    assert!(changed < 600_000, "{changed} octets to two disks for one that changed");
+    octets.extend(noise(50_000, 2));
+    let longer = sent_for(&octets);
+    assert!((100_000..800_000).contains(&longer), "{longer} octets to two disks for 50 000 more");
+    expect(&site, "/lab/a", &octets);
+}
+
 pub(crate) fn octets_of(file: &Path) -> Vec<u8> {
     std::fs::read(file).unwrap()
 }
@@ -231,7 +262,12 @@ fn a_writer_that_was_killed_is_run_again() {
     signal(stopped.id(), "INT");
     let code = stopped.wait().unwrap().code();
     assert!(matches!(code, Some(0 | 130)), "{code:?}");
-    run(&site, &["put", "-r", path, "/lab/t"]).ok();
+    // What is there by now is not written once more.
+    let listed = run(&site, &["find", "/lab/t", "--type", "file", "--fresh"]).ok().stdout();
+    let resumed = json(&site, &["put", "-r", path, "/lab/t"]);
+    let count = |field: &str| resumed[field].as_u64().unwrap() as usize;
+    assert!(count("files_skipped") >= listed.lines().count(), "{resumed}\n{listed}");
+    assert_eq!(count("files") + count("files_skipped"), 121, "120 files and a link: {resumed}");
     verified(&site, path);
     let mut head: Daemon = site.head.take().unwrap();
     head.kill();

@@ -53,3 +53,28 @@ fn who_asks_much_goes_on_when_the_head_is_started_again() {
     run(&site, &["mkdir", "/lab/signed"]).ok();
     wait_for("the next line", || count(&follower.log(), "mkdir") == 2, || follower.log());
 }
+
+/// Who follows the log gets each change once, in order, as a line of JSON, as it happens.
+#[test]
+fn who_follows_the_log_gets_each_change_once_and_in_order() {
+    let site = Site::new(0, 1);
+    let socket = site.socket.clone();
+    let follower =
+        site.home.start(&["site", "log", "--follow", "--connect", &socket], "\"command\"");
+    for number in 0..5 {
+        run(&site, &["mkdir", &format!("/lab/d{number}")]).ok();
+        let is_there = || count(&follower.log(), "mkdir") == number + 1;
+        wait_for("the line of a change", is_there, || follower.log());
+    }
+    let followed = follower.log();
+    let lines = followed.lines().filter(|line| line.starts_with('{'));
+    let transactions: Vec<u64> = lines
+        .map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap())
+        .map(|line| line["transaction"].as_u64().unwrap())
+        .collect();
+    assert!(transactions.windows(2).all(|pair| pair[0] < pair[1]), "{followed}");
+    // What was there before it began is in it, too.
+    let all = log(&site);
+    let missing = all.lines().take(transactions.len()).find(|line| !followed.contains(*line));
+    assert_eq!(missing, None, "{followed}");
+}
