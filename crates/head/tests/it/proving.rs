@@ -107,7 +107,7 @@ fn prove(head: &mut TestHead, wanted: &str, kinds: [Kind; 2]) -> Vec<(u64, bool,
 fn a_disk_that_has_the_octets_proves_it_and_one_that_has_not_cannot() {
     let mut head = TestHead::new();
     put(&mut head, "a");
-    let ids = [0, 1].map(|disk| u64::from(head.disks[disk].0.id.0));
+    let ids = [0, 1].map(|disk| head.disks[disk].0.id.0);
     let wanted = file(&head);
     let all = prove(&mut head, &wanted, [Kind::Honest; 2]);
     assert_eq!(all, ids.map(|id| (id, true, String::new())));
@@ -140,7 +140,7 @@ fn a_disk_that_is_off_is_not_asked_and_only_operators_ask() {
     let changes = DiskChanges { state: Some(DiskState::Off), ..DiskChanges::default() };
     done(head.run(true, Command::SetDisk { disk, changes }));
     let found = prove(&mut head, &format!("disk {} 1", disk.0), [Kind::Honest; 2]);
-    assert_eq!(found, [(u64::from(disk.0), false, "it is off".to_owned())]);
+    assert_eq!(found, [(disk.0, false, "it is off".to_owned())]);
     for text in [&format!("prove-{}", file(&head)), "prove-disk 1 1", "prove-state", "prove"] {
         let refused = crate::fsck::asked(&mut head, false, text);
         assert!(refused.is_err(), "{text}");

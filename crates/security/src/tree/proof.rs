@@ -115,10 +115,7 @@ fn write<E>(
 }
 
 /// The chaining value of a subtree that is not the whole tree.
-fn value<E>(
-    part: Part,
-    read: &mut ReadAt<'_, E>,
-) -> Result<[u8; HASH_BYTES], E> {
+fn value<E>(part: Part, read: &mut ReadAt<'_, E>) -> Result<[u8; HASH_BYTES], E> {
     let mut hasher = part.hasher();
     let mut buffer = vec![0; READ_BYTES.min(part.length as usize)];
     let mut done = 0;
