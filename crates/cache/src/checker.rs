@@ -93,11 +93,12 @@ fn verify(shared: &Shared, key: ContentKey, path: &Path) -> io::Result<()> {
 fn disown(shared: &Shared, key: ContentKey, path: &Path) -> io::Result<()> {
     tracing::warn!(%key, "what is whole in the cache is not what was signed; it is fetched anew");
     let report = scrub::entry(shared, key, path)?.unwrap_or_default();
-    if report.rotten_units > 0 {
-        add(&shared.counts.rotten_units, report.rotten_units);
+    add(&shared.counts.rotten_units, report.rotten_units);
+    let all = 0..Shape::new(key.size).unit_count();
+    // A reader may have found what is rotten before, and written it anew.
+    if report.rotten_units > 0 || report.good_units == all.end {
         return Ok(());
     }
-    let all = 0..Shape::new(key.size).unit_count();
     match Entry::open(path, key, &shared.config.disk)? {
         Some(entry) => entry.mark(std::slice::from_ref(&all), false),
         None => Ok(()),

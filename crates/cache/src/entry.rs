@@ -6,26 +6,24 @@
 
 use std::fs::File;
 use std::io;
-use std::num::NonZeroU64;
 use std::ops::Range;
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use byname_io::files;
 use byname_security::tree::{NODE_BYTES, NodeId, Shape, UNIT_BYTES};
 use byname_transfer::verify::UnitSet;
-use rustix::fs::{Advice, Mode, OFlags};
+use rustix::fs::{Mode, OFlags};
 
 use crate::disk::{Disk, Step};
 use crate::layout::{ContentKey, DATA, MAP, TREE};
 use crate::lending::link::{Lent, ServiceLink};
 use crate::map;
 
-/// Octets that the kernel is asked to bring into memory at once. Of a longer request it drops what
-/// exceeds the readahead and the longest request of the disk, 128 KiB or more where nobody has set
-/// them.
-const AHEAD_BYTES_MAX: u64 = 128 << 10;
+/// Octets of which direct reads are whole numbers.
+pub(crate) const BLOCK_BYTES: usize = 4096;
 
 /// See the module.
 #[derive(Debug)]
@@ -36,6 +34,8 @@ pub(crate) struct Entry {
     pub(crate) data: File,
     map: Map,
     pub(crate) tree: File,
+    /// The data once more, past the kernel's memory; `None` inside if that cannot be.
+    direct: OnceLock<Option<File>>,
     /// Found out here, where the disk is watched: nobody who must not wait may ask.
     pub(crate) is_in_memory: bool,
     disk: Disk,
@@ -67,9 +67,9 @@ impl Entry {
     ) -> io::Result<Option<Self>> {
         let Some(Lent { data, tree }) = service.open(&key)? else { return Ok(None) };
         let (path, shape, disk) = (PathBuf::new(), Shape::new(key.size), disk.clone());
-        let map = Map::Service(Arc::clone(service));
+        let (map, direct) = (Map::Service(Arc::clone(service)), OnceLock::new());
         let is_in_memory = files::is_in_memory(&data);
-        Ok(Some(Entry { path, key, shape, data, map, tree, is_in_memory, disk }))
+        Ok(Some(Entry { path, key, shape, data, map, tree, direct, is_in_memory, disk }))
     }
 
     /// The file of the map; an entry that is lent has none.
@@ -112,9 +112,9 @@ impl Entry {
         };
         let (data, tree): (File, _) = (open(DATA)?.into(), open(TREE)?.into());
         let is_in_memory = files::is_in_memory(&data);
-        let map = Map::File(open(MAP)?.into());
+        let (map, direct) = (Map::File(open(MAP)?.into()), OnceLock::new());
         let (path, shape, disk) = (path.to_owned(), Shape::new(key.size), disk.clone());
-        Ok(Entry { path, key, shape, data, map, tree, is_in_memory, disk })
+        Ok(Entry { path, key, shape, data, map, tree, direct, is_in_memory, disk })
     }
 
     /// True if somebody has removed it.
@@ -146,13 +146,38 @@ impl Entry {
         Ok(bytes)
     }
 
-    /// Has the kernel read neighbouring units into memory, without waiting for them.
-    pub(crate) fn bring_ahead(&self, units: &Range<u64>) {
-        for piece in ahead_pieces(units) {
-            let (start, length) = (piece.start, NonZeroU64::new(piece.end - piece.start));
-            // A file system that does not know this advice is none the worse for it.
-            let _ = rustix::fs::fadvise(&self.data, start, length, Advice::WillNeed);
+    /// Fills a place with the bytes from a unit on, past the kernel's memory if that is asked for
+    /// and possible. Says how many came before the file ended.
+    pub(crate) fn read_into(
+        &self,
+        place: &mut [u8],
+        first: u64,
+        is_direct: bool,
+    ) -> io::Result<usize> {
+        self.disk.announce(Step::Read, &self.path)?;
+        let start = first * UNIT_BYTES as u64;
+        let direct = if is_direct { self.direct.get_or_init(|| reopen(&self.data)) } else { &None };
+        match direct {
+            Some(file) => match read_blocks(file, place, start) {
+                Err(error) if error.kind() == io::ErrorKind::InvalidInput => {
+                    read_full(&self.data, place, start)
+                }
+                read => read,
+            },
+            None => read_full(&self.data, place, start),
         }
+    }
+
+    /// Has the nodes that prove neighbouring units in the kernel's memory.
+    pub(crate) fn bring_nodes(&self, units: &Range<u64>) -> io::Result<()> {
+        for unit in [units.start, units.end - 1] {
+            let mut next = self.shape.node_of_unit(unit);
+            while let Some(node) = next {
+                self.read_node(node)?;
+                next = self.shape.parent(node);
+            }
+        }
+        Ok(())
     }
 
     pub(crate) fn write_units(&self, first: u64, bytes: &[u8]) -> io::Result<()> {
@@ -181,6 +206,16 @@ impl Entry {
         map::change(self.map()?, runs, is_present)
     }
 
+    /// Notes of those units that are still wrong that they are not there.
+    pub(crate) fn unmark_wrong(
+        &self,
+        units: &UnitSet,
+        is_wrong: impl FnMut(u64) -> io::Result<bool>,
+    ) -> io::Result<()> {
+        self.disk.announce(Step::Write, &self.path)?;
+        map::clear_wrong(self.map()?, units, is_wrong)
+    }
+
     /// Place and length of a node in the file of nodes.
     pub(crate) fn place(&self, node: NodeId) -> Option<(u64, usize)> {
         let length = self.shape.node_len(node)?;
@@ -189,11 +224,25 @@ impl Entry {
     }
 }
 
-/// The octets of neighbouring units in pieces that the kernel reads as a whole.
-fn ahead_pieces(units: &Range<u64>) -> impl Iterator<Item = Range<u64>> {
-    let end = units.end * UNIT_BYTES as u64;
-    let starts = (units.start * UNIT_BYTES as u64..end).step_by(AHEAD_BYTES_MAX as usize);
-    starts.map(move |start| start..end.min(start + AHEAD_BYTES_MAX))
+/// The same file once more, to be read past the kernel's memory; `None` if it cannot.
+fn reopen(file: &File) -> Option<File> {
+    let path = format!("/proc/self/fd/{}", file.as_raw_fd());
+    let flags = OFlags::RDONLY | OFlags::DIRECT | OFlags::CLOEXEC;
+    rustix::fs::open(path, flags, Mode::empty()).ok().map(File::from)
+}
+
+/// Reads whole blocks until the place is full or the file ends.
+fn read_blocks(file: &File, place: &mut [u8], offset: u64) -> io::Result<usize> {
+    let mut filled = 0;
+    while filled < place.len() && filled.is_multiple_of(BLOCK_BYTES) {
+        match file.read_at(&mut place[filled..], offset + filled as u64) {
+            Ok(0) => break,
+            Ok(count) => filled += count,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(filled)
 }
 
 /// Reads until the buffer is full or the file ends.
@@ -208,23 +257,4 @@ fn read_full(file: &File, bytes: &mut [u8], offset: u64) -> io::Result<usize> {
         }
     }
     Ok(filled)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_is_brought_ahead_is_asked_for_in_pieces_that_the_kernel_does_not_cut() {
-        let pieces: Vec<Range<u64>> = ahead_pieces(&(3..1030)).collect();
-        let unit_bytes = UNIT_BYTES as u64;
-        assert_eq!(
-            (pieces[0].start, pieces[pieces.len() - 1].end),
-            (3 * unit_bytes, 1030 * unit_bytes)
-        );
-        assert!(pieces.windows(2).all(|pair| pair[0].end == pair[1].start), "{pieces:?}");
-        let longest = pieces.iter().map(|piece| piece.end - piece.start).max();
-        assert_eq!(longest, Some(AHEAD_BYTES_MAX));
-        assert_eq!(ahead_pieces(&(5..5)).count(), 0);
-    }
 }

@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::{Duration, Instant};
 
-use byname_security::tree::Shape;
+use byname_security::tree::{Shape, UNIT_BYTES};
 use byname_transfer::verify::UnitSet;
 
 use crate::disk::Disk;
@@ -124,6 +124,13 @@ impl ContentState {
             Err(TryLockError::Poisoned(open)) => open.into_inner().clone(),
             Err(TryLockError::WouldBlock) => None,
         }
+    }
+
+    /// Bytes of neighbouring units.
+    pub(crate) fn bytes_of(&self, units: &Range<u64>) -> usize {
+        let unit_bytes = UNIT_BYTES as u64;
+        let end = (units.end * unit_bytes).min(self.key.size);
+        usize::try_from(end.saturating_sub(units.start * unit_bytes)).unwrap_or(0)
     }
 
     /// True if all units are there, by the map as it was last looked at.

@@ -130,6 +130,26 @@ pub(crate) fn add_bits(units: &mut UnitSet, octets: &[u8], first: u64, unit_coun
 /// Sets or clears the bits of some runs of units.
 pub(crate) fn change(file: &File, runs: &[Range<u64>], is_present: bool) -> io::Result<()> {
     let _locked = Locked::new(file)?;
+    change_locked(file, runs, is_present)
+}
+
+/// Clears the bits of those units that are still wrong, while nobody sets any: who has written a
+/// unit anew has done so before, and it is not wrong, or sets its bit afterwards.
+pub(crate) fn clear_wrong(
+    file: &File,
+    units: &UnitSet,
+    mut is_wrong: impl FnMut(u64) -> io::Result<bool>,
+) -> io::Result<()> {
+    let _locked = Locked::new(file)?;
+    for unit in units.iter() {
+        if is_wrong(unit)? {
+            change_locked(file, std::slice::from_ref(&(unit..unit + 1)), false)?;
+        }
+    }
+    Ok(())
+}
+
+fn change_locked(file: &File, runs: &[Range<u64>], is_present: bool) -> io::Result<()> {
     for run in runs.iter().filter(|run| run.start < run.end) {
         let (start, end) = (run.start / 8, run.end.div_ceil(8));
         let mut octets = vec![0; usize::try_from(end - start).unwrap_or(usize::MAX)];
@@ -219,5 +239,17 @@ mod tests {
         file.write_all_at(&[0xff; 64], HEADER_BYTES as u64).expect("garbage");
         let units: Vec<u64> = load(&file, &key).expect("it is read").iter().collect();
         assert_eq!(units, [0, 1, 2]);
+    }
+
+    #[test]
+    fn a_unit_that_was_written_anew_meanwhile_keeps_its_bit() {
+        let file = tempfile::tempfile().expect("a file");
+        let key = ContentKey { root: Hash([7; 32]), size: 1 << 20 };
+        begin(&file, &key).expect("begun");
+        change(&file, std::slice::from_ref(&(0..10)), true).expect("set");
+        let mut rotten = UnitSet::default();
+        rotten.insert_run(3..6);
+        clear_wrong(&file, &rotten, |unit| Ok(unit != 4)).expect("cleared");
+        assert!(load(&file, &key).expect("loaded").iter().eq([0, 1, 2, 4, 6, 7, 8, 9]));
     }
 }

@@ -17,8 +17,10 @@ use crate::counters::add;
 use crate::entry::Entry;
 use crate::health::Direction;
 use crate::known::{MAP_AGE_MAX, lock};
+use crate::pieces::ComingUnits;
 use crate::reader;
-use crate::reads::{AheadWork, ReadWork};
+use crate::reads::{PieceWork, ReadWork};
+use crate::streams::{Noted, READ_UNITS_MIN};
 
 impl Content {
     /// Fills `buffer` with the bytes of `units`, one behind the other, if all of them are there and
@@ -28,7 +30,6 @@ impl Content {
         if !self.has_known(&units) {
             return false;
         }
-        self.look_ahead(&units);
         let Some(entry) = self.state.open_entry() else { return false };
         let is_read = entry.read_nowait(units.start * UNIT_BYTES as u64, buffer);
         if is_read {
@@ -42,15 +43,45 @@ impl Content {
         self.state.open_entry()?.read_node_nowait(node)
     }
 
-    /// Has the kernel bring into memory what comes next, if these units are read one after the
-    /// other.
-    fn look_ahead(&self, units: &Range<u64>) {
-        let Some(next) = lock(&self.state.streams).note(units) else { return };
-        let units = next.start..next.end.min(self.state.shape.unit_count());
-        if !units.is_empty() {
-            let content = Arc::clone(&self.state);
-            reader::push(&self.shared, ReadWork::Ahead(AheadWork { content, units }));
+    /// Units that are read ahead for whoever reads them one after the other, if these are. To be
+    /// asked before [`read_nowait`](Content::read_nowait), whose misses begin it.
+    pub fn read_ahead(&self, units: Range<u64>) -> Option<ComingUnits> {
+        if !self.shared.health.is_usable(Direction::Read, &self.shared.counts) {
+            return None;
         }
+        let noted = lock(&self.state.streams).note(&units, |unit| self.end_of_run(unit));
+        self.coming(noted, true)
+    }
+
+    /// Has units that are there, but not in the kernel's memory, read from the disk.
+    pub fn read_soon(&self, units: Range<u64>) -> Option<ComingUnits> {
+        if !self.has_known(&units) {
+            return None;
+        }
+        let is_long = units.end - units.start >= READ_UNITS_MIN;
+        let noted = lock(&self.state.streams).begin(&units, |unit| self.end_of_run(unit));
+        self.coming(noted, is_long)
+    }
+
+    /// Has the threads of the cache read pieces; what has them of a read.
+    fn coming(&self, noted: Noted, is_direct: bool) -> Option<ComingUnits> {
+        let Noted { parts, fresh } = noted;
+        for piece in fresh {
+            let length = self.state.bytes_of(&piece.units);
+            let buffer = self.shared.buffers.take(length, &piece);
+            let content = Arc::clone(&self.state);
+            // Without memory nothing comes of the piece.
+            let work = PieceWork { content, piece, buffer, is_direct };
+            reader::push(&self.shared, ReadWork::Piece(work));
+        }
+        parts.map(|parts| ComingUnits { parts, unit_bytes: UNIT_BYTES })
+    }
+
+    /// Where the units end that are there from one on.
+    fn end_of_run(&self, unit: u64) -> u64 {
+        let (known, unit_count) = (lock(&self.state.units), self.state.shape.unit_count());
+        let mut missing = known.present.missing(unit..unit_count);
+        missing.next().map_or(unit_count, |gap| gap.start)
     }
 
     /// True if the map says that all of these units are there. One that is old is looked at again

@@ -10,7 +10,8 @@ use crate::checker;
 use crate::counters::add;
 use crate::health::Direction;
 use crate::known::{ContentState, lock};
-use crate::reads::{AheadWork, Found, ReadWork, UnitsWork, WholeWork};
+use crate::pieces::Buffer;
+use crate::reads::{Found, PieceWork, ReadWork, UnitsWork, WholeWork};
 use crate::state::Shared;
 use crate::whole::{self, Data};
 
@@ -41,7 +42,7 @@ fn carry_out(shared: &Arc<Shared>, work: ReadWork, caller: usize) {
     match work {
         ReadWork::Units(work) => read_units(shared, work, caller),
         ReadWork::Whole(work) => find_whole(shared, work, caller),
-        ReadWork::Ahead(work) => bring_ahead(shared, &work, caller),
+        ReadWork::Piece(work) => read_piece(shared, work, caller),
     }
 }
 
@@ -67,15 +68,30 @@ fn find_whole(shared: &Arc<Shared>, work: WholeWork, caller: usize) {
     answer(file);
 }
 
-/// Has the kernel bring what is there of some units into memory. Whoever reads them is told of
-/// errors.
-fn bring_ahead(shared: &Shared, work: &AheadWork, caller: usize) {
-    let AheadWork { content, units } = work;
-    let _call = shared.health.begin(caller);
-    let Ok(Some(entry)) = content.refresh(&shared.place()) else { return };
-    for run in present_runs(content, units.clone()) {
-        entry.bring_ahead(&run);
+/// Fills a piece, and has the nodes that prove it in the kernel's memory.
+fn read_piece(shared: &Shared, mut work: PieceWork, caller: usize) {
+    let Some(buffer) = work.buffer.take() else { return };
+    let call = shared.health.begin(caller);
+    let filled = fill_piece(shared, &work, buffer);
+    drop(call);
+    match filled {
+        Ok(()) => shared.health.note_success(Direction::Read),
+        Err(error) => {
+            add(&shared.counts.failed_reads, 1);
+            shared.health.note_error(Direction::Read, &error, &shared.counts);
+        }
     }
+}
+
+fn fill_piece(shared: &Shared, work: &PieceWork, buffer: Buffer) -> io::Result<()> {
+    let PieceWork { content, piece, is_direct, .. } = work;
+    let Some(entry) = content.refresh(&shared.place())? else { return Ok(()) };
+    entry.bring_nodes(&piece.units)?;
+    piece.fill(buffer, |place| {
+        let count = entry.read_into(place, piece.units.start, *is_direct)?;
+        add(&shared.counts.read_bytes, count as u64);
+        Ok(count)
+    })
 }
 
 fn read_units(shared: &Shared, work: UnitsWork, caller: usize) {

@@ -9,6 +9,7 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use byname_security::tree::NodeId;
 
 use crate::known::{ContentState, lock};
+use crate::pieces::{Buffer, Piece};
 
 /// Threads that read: so many requests the disk has at once.
 const THREADS_MAX: usize = 4;
@@ -40,17 +41,27 @@ pub(crate) struct WholeWork {
     pub(crate) answer: Box<dyn FnOnce(Option<File>) + Send>,
 }
 
-/// Units that somebody will read soon.
-pub(crate) struct AheadWork {
+/// A piece to be filled. Who waits for it is told if nothing comes of that.
+pub(crate) struct PieceWork {
     pub(crate) content: Arc<ContentState>,
-    pub(crate) units: Range<u64>,
+    pub(crate) piece: Arc<Piece>,
+    /// `None` if there was no memory for it.
+    pub(crate) buffer: Option<Buffer>,
+    /// Past the kernel's memory.
+    pub(crate) is_direct: bool,
+}
+
+impl Drop for PieceWork {
+    fn drop(&mut self) {
+        self.piece.fail();
+    }
 }
 
 /// A request.
 pub(crate) enum ReadWork {
     Units(UnitsWork),
     Whole(WholeWork),
-    Ahead(AheadWork),
+    Piece(PieceWork),
 }
 
 impl fmt::Debug for ReadWork {
@@ -58,7 +69,7 @@ impl fmt::Debug for ReadWork {
         let (kind, content) = match self {
             ReadWork::Units(work) => ("Units", &work.content),
             ReadWork::Whole(work) => ("Whole", &work.content),
-            ReadWork::Ahead(work) => ("Ahead", &work.content),
+            ReadWork::Piece(work) => ("Piece", &work.content),
         };
         out.debug_tuple(kind).field(&content.key).finish()
     }

@@ -59,10 +59,7 @@ pub(crate) fn entry(
     let mut report = ScrubReport { entries: 1, ..ScrubReport::default() };
     let mut rotten = UnitSet::default();
     for unit in units.iter() {
-        add_nodes(&entry, &mut verifier, unit)?;
-        // A block that the disk cannot read is as bad as a wrong one.
-        let bytes = entry.read_units(unit..unit + 1).unwrap_or_default();
-        match verifier.check(unit, &bytes) {
+        match checked(&entry, &mut verifier, unit)? {
             Check::Verified => report.good_units += 1,
             Check::Need(_) => report.unproved_units += 1,
             Check::Bad => {
@@ -72,8 +69,10 @@ pub(crate) fn entry(
         }
     }
     if report.rotten_units > 0 {
-        let runs: Vec<_> = rotten.iter().map(|unit| unit..unit + 1).collect();
-        entry.mark(&runs, false)?;
+        // A reader may have found one, and written it anew meanwhile.
+        entry.unmark_wrong(&rotten, |unit| {
+            Ok(matches!(checked(&entry, &mut verifier, unit)?, Check::Bad))
+        })?;
         // It is no copy any more.
         place::withdraw(&shared.layout, path, &Names::load(path));
     }
@@ -84,6 +83,14 @@ pub(crate) fn entry(
         before.save(path)?;
     }
     Ok(Some(report))
+}
+
+/// Checks a unit as it is on the disk now.
+fn checked(entry: &Entry, verifier: &mut Verifier, unit: u64) -> io::Result<Check> {
+    add_nodes(entry, verifier, unit)?;
+    // A block that the disk cannot read is as bad as a wrong one.
+    let bytes = entry.read_units(unit..unit + 1).unwrap_or_default();
+    Ok(verifier.check(unit, &bytes))
 }
 
 /// State of the data of an entry, if it is on the disk and another change would show.

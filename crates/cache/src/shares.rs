@@ -140,7 +140,7 @@ mod tests {
         let mut shares = Shares::default();
         (0..40).for_each(|uid| shares.add(uid, 100 + u64::from(uid)));
         assert_eq!(shares.list.len(), USERS_MAX);
-        assert_eq!(shares.part_of(39, 1000) > 0, true);
+        assert!(shares.part_of(39, 1000) > 0);
         shares.add(1, 10_000);
         assert_eq!(shares.first(), Some(1));
     }

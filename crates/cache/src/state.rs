@@ -10,6 +10,7 @@ use crate::health::Health;
 use crate::known::{ContentState, Place, lock};
 use crate::layout::{ContentKey, Layout};
 use crate::lending::link::ServiceLink;
+use crate::pieces::Buffers;
 use crate::reads::ReadQueue;
 use crate::version::DirectoryPacket;
 use crate::writes::WriteQueue;
@@ -26,6 +27,7 @@ pub(crate) struct Shared {
     pub(crate) health: Health,
     pub(crate) counts: Counts,
     pub(crate) reads: ReadQueue,
+    pub(crate) buffers: Arc<Buffers>,
     pub(crate) checks: CheckQueue,
     pub(crate) writes: WriteQueue,
     contents: Mutex<HashMap<ContentKey, Weak<ContentState>>>,
@@ -42,6 +44,7 @@ impl Shared {
             config,
             counts: Counts::default(),
             reads: ReadQueue::default(),
+            buffers: Arc::default(),
             checks: CheckQueue::default(),
             contents: Mutex::default(),
             directories: Mutex::default(),

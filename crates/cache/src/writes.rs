@@ -20,6 +20,9 @@ const BATCH_BYTES_MIN: usize = 2 * MERGED_BYTES_MAX;
 const LINGER: Duration = Duration::from_millis(20);
 /// Octets from which a run of units gets a buffer of the greatest length.
 const LONG_RUN_BYTES: usize = 64 << 10;
+/// Uses that wait to be noted; more are forgotten. Whoever may read a service's files may say so as
+/// often as they like, and takes no room from what is brought.
+const TOUCHES_MAX: usize = 256;
 /// Buffers kept for further runs, as many as may wait, until nothing has come for a while. A new
 /// one costs the kernel a page for each 4 KiB.
 const SPARES_MAX: usize = 32;
@@ -108,11 +111,18 @@ struct QueueState {
     spares: Vec<Vec<u8>>,
     /// Of what waits and of what is being written.
     bytes: usize,
+    touches: usize,
     has_thread: bool,
     is_over: bool,
 }
 
 impl QueueState {
+    fn pop(&mut self) -> Option<Work> {
+        let work = self.work.pop_front();
+        self.touches -= usize::from(matches!(work, Some(Work::Touch { .. })));
+        work
+    }
+
     /// Appends units to those that were queued last, if they follow them.
     fn merge(&mut self, brought: &Brought, first: u64, more: &[u8]) -> bool {
         let Self { work, spares, bytes: waiting, .. } = self;
@@ -162,7 +172,11 @@ impl WriteQueue {
     /// Queues anything else; what finds no room is left out.
     pub(crate) fn push(&self, work: Work) {
         let mut state = lock(&self.state);
-        if !state.is_over && state.bytes + work.cost() <= self.bytes_max {
+        let is_touch = matches!(work, Work::Touch { .. });
+        let has_room = state.bytes + work.cost() <= self.bytes_max
+            && !(is_touch && state.touches >= TOUCHES_MAX);
+        if !state.is_over && has_room {
+            state.touches += usize::from(is_touch);
             self.add(&mut state, work);
         }
     }
@@ -199,7 +213,7 @@ impl WriteQueue {
             let until = *until.get_or_insert_with(|| Instant::now() + LINGER);
             let left = until.saturating_duration_since(Instant::now());
             if state.is_over || state.bytes >= BATCH_BYTES_MIN || left.is_zero() {
-                return state.work.pop_front();
+                return state.pop();
             }
             let waited = self.has_work.wait_timeout(state, left);
             state = waited.unwrap_or_else(PoisonError::into_inner).0;
@@ -232,7 +246,7 @@ impl WriteQueue {
 
     /// The next piece of work if it is there.
     pub(crate) fn try_next(&self) -> Option<Work> {
-        lock(&self.state).work.pop_front()
+        lock(&self.state).pop()
     }
 
     /// Work that cost so much is done.
@@ -248,7 +262,7 @@ impl WriteQueue {
         state.has_thread = false;
         state.work.clear();
         state.spares.clear();
-        state.bytes = 0;
+        (state.bytes, state.touches) = (0, 0);
         self.is_drained.notify_all();
     }
 
@@ -285,5 +299,29 @@ impl WriteQueue {
             state = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
         true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use byname_security::tree::Hash;
+
+    use super::*;
+    use crate::layout::ContentKey;
+
+    #[test]
+    fn uses_without_end_take_no_room_from_what_is_brought() {
+        let queue = WriteQueue::new(1 << 20);
+        let content =
+            Arc::new(ContentState::new(ContentKey { root: Hash([7; 32]), size: 1 << 20 }));
+        let touch = || queue.push(Work::Touch { content: Arc::clone(&content) });
+        (0..20_000).for_each(|_| touch());
+        assert_eq!(lock(&queue.state).work.len(), TOUCHES_MAX);
+        let brought = Brought { content: Arc::clone(&content), owner: Some(7) };
+        assert!(queue.push_units(brought, 0, &[0; 800_000]));
+        let taken: Vec<Work> = std::iter::from_fn(|| queue.try_next()).collect();
+        assert_eq!(taken.len(), TOUCHES_MAX + 1);
+        touch();
+        assert_eq!(lock(&queue.state).work.len(), 1, "there is room for them again");
     }
 }

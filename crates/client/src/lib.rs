@@ -27,6 +27,7 @@ pub use lookup::listing::{LISTING_BYTES_MAX, ListedEntry, Listing};
 pub use lookup::resolved::ResolvedEntry;
 pub use lookup::sorted::SortedListing;
 pub use lookup::stat::{FileKind, Stat, TrustLevel};
+pub use read::nowait::{CachedRead, ComingRead, VerifiedRead};
 pub use read::operation::{RANGES_MAX, RangesRead};
 pub use read::stream::Sink;
 pub use session::client::{Client, LocalFile, TreeOptions};

@@ -13,7 +13,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use byname_client::RemoteFile;
+use byname_client::{CachedRead, ComingRead, RemoteFile};
 use fuser::{
     Errno, FileAttr, FileHandle, FileType, Filesystem, FopenFlags, Generation, INodeNo, InitFlags,
     KernelConfig, LockOwner, OpenFlags, ReplyAttr, ReplyData, ReplyDirectory, ReplyDirectoryPlus,
@@ -69,8 +69,18 @@ impl Mounted {
             return reply.error(Errno::EBADF);
         };
         let size = size.min(READ_BYTES_MAX) as usize;
-        let Err(reply) = answer_nowait(&file, offset, size, reply) else { return };
+        let (coming, reply) = match answer_nowait(&file, offset, size, reply) {
+            Answered::Now => return,
+            Answered::Coming(coming, reply) => (Some(coming), reply),
+            Answered::Not(reply) => (None, reply),
+        };
+        let timers = self.tasks.timers();
         self.run(|tree| async move {
+            if let Some(coming) = coming
+                && let Some(Some(read)) = timers.within(coming.patience(), coming.verified()).await
+            {
+                return SCRATCH.with_borrow_mut(|scratch| reply.data(read.bytes(scratch)));
+            }
             let buffer = vec![0; size];
             match file.read_at_later(buffer, offset).await {
                 Ok(read) => {
@@ -91,23 +101,26 @@ impl Mounted {
 }
 
 thread_local! {
-    /// Of each thread of fuser; as long as the longest read and two units.
+    /// Of each thread that answers; as long as the longest read and two units.
     static SCRATCH: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Answers a read with what is in memory; hands the reply back if that is not all.
-fn answer_nowait(
-    file: &RemoteFile,
-    offset: u64,
-    size: usize,
-    reply: ReplyData,
-) -> Result<(), ReplyData> {
+/// What the site cache made of a read.
+enum Answered {
+    Now,
+    Coming(ComingRead, ReplyData),
+    Not(ReplyData),
+}
+
+/// Answers a read with what is in memory.
+fn answer_nowait(file: &RemoteFile, offset: u64, size: usize, reply: ReplyData) -> Answered {
     SCRATCH.with_borrow_mut(|scratch| match file.read_nowait(scratch, offset, size) {
-        Some(range) => {
+        CachedRead::Here(range) => {
             reply.data(&scratch[range]);
-            Ok(())
+            Answered::Now
         }
-        None => Err(reply),
+        CachedRead::Coming(coming) => Answered::Coming(coming, reply),
+        CachedRead::Elsewhere => Answered::Not(reply),
     })
 }
 

@@ -10,7 +10,7 @@ use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Poll, Waker};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use byname_cache::Content;
 use fuser::BackingId;
@@ -91,24 +91,15 @@ impl Passing {
         if !content.whole(move |file| giver.give(file)) {
             return None;
         }
-        let end = Instant::now() + PATIENCE;
-        let mut has_timer = false;
-        poll_fn(|context| {
+        let answer = poll_fn(|context| {
             let mut slot = slot.lock().unwrap_or_else(PoisonError::into_inner);
             if let Some(answer) = slot.answer.take() {
                 return Poll::Ready(answer);
             }
-            if Instant::now() >= end {
-                return Poll::Ready(None);
-            }
             slot.waker = Some(context.waker().clone());
-            drop(slot);
-            if !std::mem::replace(&mut has_timer, true) {
-                self.timers.wake_at(end, context.waker().clone());
-            }
             Poll::Pending
-        })
-        .await
+        });
+        self.timers.within(PATIENCE, answer).await.flatten()
     }
 
     /// Takes what the kernel said about a file. One that it cannot read so is read as ever.

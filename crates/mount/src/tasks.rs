@@ -7,12 +7,12 @@
 
 use std::cmp::Ordering;
 use std::collections::{BinaryHeap, VecDeque};
-use std::future::Future;
+use std::future::{Future, poll_fn};
 use std::panic::AssertUnwindSafe;
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Wake, Waker};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// Threads that poll tasks. One copies pages to the kernel while another does the same.
 const THREADS: usize = 2;
@@ -163,6 +163,29 @@ impl Tasks {
 pub(crate) struct Timers(Arc<Queue>);
 
 impl Timers {
+    /// Waits for something, and not longer than that; `None` if it was not there by then.
+    pub(crate) async fn within<T>(
+        &self,
+        patience: Duration,
+        awaited: impl Future<Output = T>,
+    ) -> Option<T> {
+        let (mut awaited, until) = (pin!(awaited), Instant::now() + patience);
+        let mut has_timer = false;
+        poll_fn(|context| {
+            if let Poll::Ready(value) = awaited.as_mut().poll(context) {
+                return Poll::Ready(Some(value));
+            }
+            if Instant::now() >= until {
+                return Poll::Ready(None);
+            }
+            if !std::mem::replace(&mut has_timer, true) {
+                self.wake_at(until, context.waker().clone());
+            }
+            Poll::Pending
+        })
+        .await
+    }
+
     /// Wakes somebody at that time.
     pub(crate) fn wake_at(&self, at: Instant, waker: Waker) {
         let mut state = self.0.lock();
@@ -241,5 +264,22 @@ mod tests {
         let woken: Vec<_> = receiver.iter().collect();
         assert_eq!(woken.len(), 3);
         assert!(woken.iter().all(|(at, woken)| woken >= at));
+    }
+
+    #[test]
+    fn what_does_not_come_is_waited_for_so_long_and_no_longer() {
+        let tasks = Tasks::start().unwrap();
+        let (sender, receiver) = mpsc::channel();
+        for (patience_ms, is_there) in [(30, false), (60_000, true)] {
+            let (timers, sender) = (tasks.timers(), sender.clone());
+            tasks.run(async move {
+                let never = poll_fn(|_| if is_there { Poll::Ready(7) } else { Poll::Pending });
+                let patience = Duration::from_millis(patience_ms);
+                sender.send(timers.within(patience, never).await).unwrap();
+            });
+        }
+        let mut answers = [receiver.recv().unwrap(), receiver.recv().unwrap()];
+        answers.sort();
+        assert_eq!(answers, [None, Some(7)]);
     }
 }

@@ -20,6 +20,7 @@ mod programs;
 #[allow(dead_code, reason = "the harness uses it for other tests")]
 #[path = "../../examples/tampering_relay/relay.rs"]
 mod relay;
+mod rollback;
 mod scale;
 mod scene;
 mod several;

@@ -158,7 +158,7 @@ pub(crate) struct Opened {
     pub(crate) size: Option<u64>,
     pub(crate) guard: FileGuard,
     pub(crate) counters: Arc<Counters>,
-    pub(crate) nowait: Option<NowaitReads>,
+    pub(crate) nowait: Option<Arc<NowaitReads>>,
 }
 
 /// Files of a caller's own thread that are to be closed before its next call.

@@ -125,11 +125,11 @@ impl OpenFiles {
         Ok(Opened { discovered, name, size, guard, counters, nowait })
     }
 
-    fn nowait(&self, state: &FileState) -> Option<NowaitReads> {
+    fn nowait(&self, state: &FileState) -> Option<Arc<NowaitReads>> {
         let (content, root) =
             state.site.as_ref().map(SiteContent::content).zip(state.plan.root())?;
         let (budget, counters) = (Arc::clone(&self.node_budget), Arc::clone(&state.counters));
-        Some(NowaitReads::new(content.clone(), root, budget, counters))
+        Some(Arc::new(NowaitReads::new(content.clone(), root, budget, counters)))
     }
 
     /// Takes a call; the job to run if it does not run yet.

@@ -28,6 +28,7 @@ use crate::error::ClientError;
 use crate::lookup::listing::Listing;
 use crate::lookup::resolved::ResolvedEntry;
 use crate::lookup::stat::Stat;
+use crate::read::nowait::CachedRead;
 use crate::read::operation::{RangesRead, ReadRequest, check_count};
 use crate::read::site_cache::SiteCache;
 use crate::session::client::Client;
@@ -340,17 +341,13 @@ impl RemoteFile {
         Ok(completion.wait().unwrap_or_else(|| Err(queue.lost()))?.filled)
     }
 
-    /// The place in `scratch` of the verified bytes from `offset` on, fewer than `length` only at
-    /// the end of the file, if the site cache has them in memory. Reads and hashes on the caller's
-    /// thread, and waits for nothing; `None` means that [`read_at`](RemoteFile::read_at) has to be
-    /// asked.
-    pub fn read_nowait(
-        &self,
-        scratch: &mut Vec<u8>,
-        offset: u64,
-        length: usize,
-    ) -> Option<Range<usize>> {
-        self.inner.opened.nowait.as_ref()?.read(scratch, offset, length)
+    /// Reads from the site cache, and waits for nothing: what the kernel has in memory is read into
+    /// `scratch` and hashed on the caller's thread, what is on the disk is on its way.
+    pub fn read_nowait(&self, scratch: &mut Vec<u8>, offset: u64, length: usize) -> CachedRead {
+        match &self.inner.opened.nowait {
+            Some(reads) => reads.read(scratch, offset, length),
+            None => CachedRead::Elsewhere,
+        }
     }
 
     /// [`read_at`](RemoteFile::read_at) without waiting, into a buffer that comes back.

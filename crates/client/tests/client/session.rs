@@ -98,7 +98,7 @@ impl Wake for ThreadWaker {
 }
 
 /// The smallest executor: this thread, until the future is ready.
-fn block_on<F: Future>(future: F) -> F::Output {
+pub(crate) fn block_on<F: Future>(future: F) -> F::Output {
     let waker = Waker::from(Arc::new(ThreadWaker(std::thread::current())));
     let mut future = Box::pin(future);
     loop {

@@ -7,7 +7,7 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 
 use byname_cache::{Cache, CacheConfig, Disk};
-use byname_client::{Client, ClientConfig, Session, SessionOptions};
+use byname_client::{CachedRead, Client, ClientConfig, Session, SessionOptions};
 use byname_io::Endpoint;
 use byname_packet::{Interest, Name};
 use byname_security::trust::UnknownKeys;
@@ -15,6 +15,7 @@ use byname_transfer::naming::{self, Part, Request};
 
 use super::publisher::{Publisher, sample};
 use super::server::{Meddler, Server, trusting};
+use super::session::block_on;
 
 const SIZE: usize = 5_000_001;
 const UNIT: usize = 8192;
@@ -183,21 +184,71 @@ fn what_the_disk_has_in_memory_is_verified_on_the_callers_thread_alone() {
     let session = Session::start(client, SessionOptions::default()).expect("a thread");
     let file = session.open(&name).expect("it is there");
     let mut scratch = Vec::new();
-    assert_eq!(file.read_nowait(&mut scratch, 0, 10), None, "nobody has looked what is there");
+    let is_elsewhere = |read| matches!(read, CachedRead::Elsewhere);
+    let here = |read| match read {
+        CachedRead::Here(place) => place,
+        read => panic!("{read:?}"),
+    };
+    assert!(is_elsewhere(file.read_nowait(&mut scratch, 0, 10)), "nobody has looked what is there");
     file.read_at(&mut [0; 10], 0).expect("now somebody has");
     for (offset, length) in [(0, 10), (8191, 2), (3 * UNIT, 500_000), (SIZE - 20_000, 4096)] {
-        let place = file.read_nowait(&mut scratch, offset as u64, length).expect("it is there");
+        let place = here(file.read_nowait(&mut scratch, offset as u64, length));
         assert!(scratch[place] == bytes[offset..offset + length], "{length} from {offset}");
     }
     for (offset, length) in [(SIZE - 5, 5), (SIZE, 0), (SIZE + UNIT, 0)] {
-        let place = file.read_nowait(&mut scratch, offset as u64, 4096).expect("the end");
+        let place = here(file.read_nowait(&mut scratch, offset as u64, 4096));
         assert!(scratch[place] == bytes[offset.min(SIZE)..][..length]);
     }
-    assert_eq!(file.read_nowait(&mut scratch, 300 * UNIT as u64, 4096), None, "a rotten unit");
+    let rotten = file.read_nowait(&mut scratch, 300 * UNIT as u64, 4096);
+    assert!(is_elsewhere(rotten), "a rotten unit");
     assert_eq!(cache.counters().rotten_units, 1);
     let mut fetched = [0; 4096];
     file.read_at(&mut fetched, 300 * UNIT as u64).expect("it is fetched anew");
     assert!(fetched == bytes[300 * UNIT..][..4096]);
+}
+
+/// Has the kernel forget what it has of a file in memory, if its file system has a disk.
+fn forget(path: &Path) {
+    let file = fs::File::open(path).expect("a file");
+    file.sync_all().expect("written");
+    rustix::fs::fadvise(&file, 0, None, rustix::fs::Advice::DontNeed).expect("forgotten");
+}
+
+#[test]
+fn what_only_the_disk_has_is_read_ahead_and_verified() {
+    let directory = tempfile::tempdir_in(".").expect("a directory");
+    let mut first = Reader::new(directory.path());
+    first.stream();
+    assert!(first.cache.flush(PATIENCE));
+    let path = entry_file(directory.path(), "data");
+    let data = fs::OpenOptions::new().write(true).open(&path).expect("the data");
+    data.write_all_at(b"rot", 300 * UNIT as u64 + 600).expect("written");
+    let Reader { client, cache, name, bytes, _server, .. } = Reader::new(directory.path());
+    let session = Session::start(client, SessionOptions::default()).expect("a thread");
+    let file = session.open(&name).expect("it is there");
+    file.read_at(&mut [0; 10], 0).expect("somebody has looked");
+    forget(&path);
+    forget(&entry_file(directory.path(), "tree"));
+    let (mut scratch, mut coming, mut missing) = (Vec::new(), 0, Vec::new());
+    for offset in (0..SIZE).step_by(100_000) {
+        let wanted = &bytes[offset..(offset + 100_000).min(SIZE)];
+        match file.read_nowait(&mut scratch, offset as u64, 100_000) {
+            CachedRead::Here(place) => assert!(scratch[place] == *wanted, "{offset}"),
+            CachedRead::Coming(read) => match block_on(read.verified()) {
+                Some(read) => {
+                    assert!(read.bytes(&mut scratch) == wanted, "{offset}");
+                    coming += 1;
+                }
+                None => missing.push(offset),
+            },
+            CachedRead::Elsewhere => missing.push(offset),
+        }
+    }
+    assert_eq!(missing, [300 * UNIT / 100_000 * 100_000], "only what is rotten");
+    assert_eq!(cache.counters().rotten_units, 1);
+    if coming == 0 {
+        eprintln!("SKIPPED: this file system forgets nothing");
+    }
 }
 
 #[test]
