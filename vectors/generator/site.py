@@ -112,6 +112,8 @@ def good():
         tlv(DOOR, b"xrd1") + tlv(FOR_ALL) + tlv(USER, b"anna") + tlv(USER, b"bert")
         + tlv(GROUP, b"cms") + tlv(ASSERTED, b"higgs"))
     yield "remove-door", "a door", tlv(DOOR, b"xrd1")
+    yield "lend-key", "until a time", key + nni(0xF65E, 1 << 60) + CERTIFICATE
+    yield "recall-key", "a key", key
     yield "add-disk", "a disk", (
         tlv(SPACE, b"main") + tlv(0xF62E, b"d1") + tlv(0xF630, b"rack1") + nni(0xF632, 1 << 44))
     yield "set-disk", "everything changes", (
@@ -184,6 +186,8 @@ def bad():
     yield "add-key", "no certificate", (
         tlv(COMMAND, tlv(USER, b"anna") + tlv(0xF670, tlv(8, b"k")))), "missing"
     yield "add-key", "nobody's", (
+        tlv(COMMAND, tlv(0xF670, tlv(8, b"k")) + CERTIFICATE)), "missing"
+    yield "lend-key", "for ever", (
         tlv(COMMAND, tlv(0xF670, tlv(8, b"k")) + CERTIFICATE)), "missing"
     yield "remove-key", "a name of 1025 octets", (
         tlv(COMMAND, tlv(0xF670, b"k" * 1025))), "bad-length"

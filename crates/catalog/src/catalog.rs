@@ -117,7 +117,7 @@ pub fn initialise(engine: &dyn Engine, setup: &Setup, now_ns: u64) -> Result<(),
     view.set(setup.operator.as_bytes().to_vec(), &user);
     if let Some((name, certificate)) = &setup.key {
         let holder = KeyHolder::User(setup.operator.clone());
-        view.set(name.clone(), &Key { holder, certificate: certificate.clone() });
+        view.set(name.clone(), &Key { holder, certificate: certificate.clone(), loan: None });
     }
     let writes = view.into_writes();
     Ok(transaction.commit(&writes)?)

@@ -241,6 +241,13 @@ pub enum Command {
         /// Its name.
         door: String,
     },
+    /// Lets another key sign for the caller for a while.
+    LendKey(LendKey),
+    /// Takes that back.
+    RecallKey {
+        /// Name of the key that was lent.
+        name: Vec<u8>,
+    },
     /// Adds a disk.
     AddDisk(AddDisk),
     /// Changes a disk.
@@ -368,6 +375,20 @@ pub struct AddKey {
     pub certificate: Vec<u8>,
 }
 
+/// Lets another key sign for the caller for a while.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LendKey {
+    /// Name of the caller's key that the command is signed with. Whoever carries commands in has
+    /// verified it; it is no part of what is sent.
+    pub lender: Vec<u8>,
+    /// Name of the key that is lent, as on the wire.
+    pub name: Vec<u8>,
+    /// Its certificate, a whole packet.
+    pub certificate: Vec<u8>,
+    /// Until when.
+    pub expires_ns: u64,
+}
+
 impl Command {
     /// A short name, for the change log and for names of commands on the wire.
     pub fn name(&self) -> &'static str {
@@ -411,6 +432,8 @@ impl Command {
             Self::RemoveKey { .. } => "remove-key",
             Self::SetDoor(_) => "set-door",
             Self::RemoveDoor { .. } => "remove-door",
+            Self::LendKey(_) => "lend-key",
+            Self::RecallKey { .. } => "recall-key",
             Self::AddDisk(_) => "add-disk",
             Self::SetDisk { .. } => "set-disk",
             Self::RemoveDisk { .. } => "remove-disk",

@@ -36,14 +36,15 @@ pub use catalog::{Catalog, CatalogError, Setup, initialise};
 pub use check::{Inconsistency, check};
 pub use command::{
     AddDisk, AddKey, Answer, AttributeChanges, Caller, Command, Commit, Create, DiskChanges, Entry,
-    ListedEntry, MeasuredTrash, MoveReplica, Publish, Receipt, Rename, Request, Resolution,
-    RestoreTrash, SetAcl, SetDoor, SetXattr, Submission, Ticket, TicketDisk, TimeChange,
+    LendKey, ListedEntry, MeasuredTrash, MoveReplica, Publish, Receipt, Rename, Request,
+    Resolution, RestoreTrash, SetAcl, SetDoor, SetXattr, Submission, Ticket, TicketDisk,
+    TimeChange,
 };
 pub use log::LogRecord;
 pub use mend::mend;
 pub use moving::{TakeRow, adopt_site, copy_rows, each_row_but_site, give_up_site, site_of};
 pub use name::{EntryName, LABEL_BYTES_MAX, NAME_BYTES_MAX, PATH_NAMES_MAX, Place};
-pub use ops::{ATTEMPT_NS, KEPT_NS, SESSION_IDLE_NS, SESSION_NS, SLOT_COUNT};
+pub use ops::{ATTEMPT_NS, KEPT_NS, LOAN_NS_MAX, SESSION_IDLE_NS, SESSION_NS, SLOT_COUNT};
 pub use query::{NamedEntry, PAGE_ROWS_MAX, Quota, Reader, Resolved, TrashPage, TrashWalk};
 pub use rebuild::{
     Adoption, BaseRow, FoundContent, FoundFile, KnownRow, MalformedChange, RowChange, Seen,
@@ -52,8 +53,8 @@ pub use rebuild::{
 pub use record::{
     ACL_NAMES_MAX, Acl, AclEntry, AclWho, Acls, Attempt, Checksums, Content, DISK_LOAD_MAX, Detail,
     Disk, DiskState, DiskUsage, Door, EMPTY_ROOT, GRANT_NAMES_MAX, Grant, Inode, KeptVersion, Key,
-    KeyHolder, Kind, Lease, Limits, Named, OldVersion, OverSince, Policy, PolicyChanges, Session,
-    Site, SpokenFor, Subject, Target, Times, TrashItem, TrashPolicy, TrashUsage, Usage, User,
-    Versions, WriteLease,
+    KeyHolder, Kind, Lease, Limits, Loan, Named, OldVersion, OverSince, Policy, PolicyChanges,
+    Session, Site, SpokenFor, Subject, Target, Times, TrashItem, TrashPolicy, TrashUsage, Usage,
+    User, Versions, WriteLease,
 };
 pub use refusal::{Failure, Refusal};

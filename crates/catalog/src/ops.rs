@@ -22,6 +22,7 @@ mod xattr;
 
 pub use attempt::ATTEMPT_NS;
 pub use content::KEPT_NS;
+pub use keys::LOAN_NS_MAX;
 pub(crate) use policy::PATTERNS_MAX;
 pub use session::{SESSION_IDLE_NS, SESSION_NS, SLOT_COUNT};
 
@@ -93,6 +94,8 @@ fn run_for_user(
         Command::Release { content } => execution.release(request.session, *content),
         Command::Lease { place } => execution.lease(request.session, place),
         Command::EndLease { place } => execution.end_lease(request.session, place),
+        Command::LendKey(lend) => execution.lend_key(lend),
+        Command::RecallKey { name } => execution.recall_key(name),
         Command::RenewSession => execution.renew_session(request.session),
         Command::EndSession => execution.close_session(request.session),
         administration => {

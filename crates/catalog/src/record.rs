@@ -18,7 +18,9 @@ pub use inode::{Checksums, Content, Detail, EMPTY_ROOT, Inode, Kind, Times};
 pub use policy::{Policy, PolicyChanges};
 pub use quota::{Limits, OverSince, Subject, Usage};
 pub use session::{Session, WriteLease};
-pub use site::{DISK_LOAD_MAX, Disk, DiskState, DiskUsage, Key, KeyHolder, Lease, Site, User};
+pub use site::{
+    DISK_LOAD_MAX, Disk, DiskState, DiskUsage, Key, KeyHolder, Lease, Loan, Site, User,
+};
 pub use trash::{TrashItem, TrashPolicy, TrashUsage};
 pub use version::{OldVersion, Versions};
 

@@ -121,6 +121,9 @@ refusals! {
     93 UnknownDoor ACCESS "the site does not know this door";
     94 NotSpokenFor ACCESS "a door does nothing for itself: it has to say for which user it speaks";
     95 TooMuchGranted INVAL "the site has as many doors, or the door as many grants, as it can";
+    96 NotLendable PERM "only a key that operators added lends, and only to a key of its user";
+    97 BadLoan INVAL "a key is lent for a time to come, of 7 days at most";
+    98 TooManyLoans AGAIN "too many of the user's keys are lent";
 }
 
 /// A command that did not come through: refused, or the engine failed.

@@ -10,10 +10,10 @@ pub(crate) use files::{AuditFiles, Position};
 
 use byname_catalog::id::{InodeId, LeaseEpoch};
 use byname_catalog::{
-    AddKey, Answer, AttributeChanges, Caller, Command, Create, Failure, Grant, KeyHolder, Place,
-    Rename, RestoreTrash, SetAcl, SetDoor, SetXattr, SpokenFor, Subject, Submission,
+    AddKey, Answer, AttributeChanges, Caller, Command, Create, Failure, Grant, KeyHolder, LendKey,
+    Place, Rename, RestoreTrash, SetAcl, SetDoor, SetXattr, SpokenFor, Subject, Submission,
 };
-use byname_packet::Name;
+use byname_packet::{Name, NameRef};
 use byname_site::{HeadFailure, SiteName};
 use serde_json::{Map, Value, json};
 
@@ -139,6 +139,11 @@ fn shown(site: &SiteName, place: &Place) -> Value {
     }
 }
 
+/// The name of a key.
+fn key_text(name: &[u8]) -> String {
+    bounded(NameRef::from_value(name).map(|name| name.to_string()).unwrap_or_default())
+}
+
 /// What a command is about.
 fn describe(site: &SiteName, command: &Command, line: &mut Map<String, Value>) {
     let mut put = |key: &str, value: Value| drop(line.insert(key.to_owned(), value));
@@ -243,6 +248,13 @@ fn describe_administration(command: &Command, put: &mut impl FnMut(&str, Value))
             }
         }
         Command::RemoveDoor { door } => put("of_door", door.as_str().into()),
+        Command::LendKey(LendKey { name, expires_ns, .. }) => {
+            put("key", key_text(name).into());
+            put("until_ns", (*expires_ns).into());
+        }
+        Command::RemoveKey { name } | Command::RecallKey { name } => {
+            put("key", key_text(name).into());
+        }
         Command::AddDisk(disk) => put("server", disk.server.as_str().into()),
         Command::SetDisk { disk, .. } | Command::RemoveDisk { disk } => {
             put("of_disk", disk.0.into());

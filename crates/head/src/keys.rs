@@ -21,6 +21,7 @@ use byname_site::{
 
 /// Components of a certificate's name behind `KEY`, at most.
 const BEHIND_KEY_MAX: usize = 3;
+const SECOND_NS: u64 = 1_000_000_000;
 /// Certificates that are kept verified, at most.
 const KNOWN_MAX: usize = 512;
 
@@ -56,6 +57,12 @@ pub(crate) enum NotAuthentic {
     /// The row is about somebody else than the key's name says.
     #[error("the key {key} was added for somebody else")]
     OtherHolder {
+        /// Its name.
+        key: String,
+    },
+    /// It was lent for a time that is over.
+    #[error("the key {key} was lent for a time that is over")]
+    LoanOver {
         /// Its name.
         key: String,
     },
@@ -111,6 +118,8 @@ pub(crate) struct Sender {
     pub(crate) who: Who,
     /// The key it signs with.
     pub(crate) key: PublicKey,
+    /// Name of that key.
+    pub(crate) key_name: Vec<u8>,
 }
 
 /// Verifies packets against the keys of one committed state.
@@ -145,7 +154,8 @@ impl<'a> Keys<'a> {
             (KeyHolder::Door(door), Identity::Door(name)) if *door == name => Who::Door(name),
             _ => return Err(other_holder(locator)),
         };
-        Ok(Sender { who, key })
+        let key_name = key_name(locator_name).map(|name| name.value().to_vec());
+        Ok(Sender { who, key, key_name: key_name.unwrap_or_default() })
     }
 
     /// The certificate of the key that an Interest names.
@@ -248,6 +258,9 @@ impl<'a> Keys<'a> {
         let name = key_name(locator).ok_or(NotAuthentic::Unsigned)?;
         let row = self.reader.key(name.value())?;
         let row = row.ok_or_else(|| NotAuthentic::UnknownKey { key: name.to_string() })?;
+        if !row.counts_at(self.now_s.saturating_mul(SECOND_NS)) {
+            return Err(NotAuthentic::LoanOver { key: name.to_string() });
+        }
         let Some(KnownKeys(known)) = self.known else {
             return Ok((check(&mut validator(name, &row)?), row));
         };

@@ -13,6 +13,7 @@ mod doors;
 mod fsck;
 mod limits;
 mod lines;
+mod loans;
 mod place;
 mod prove;
 mod repairs;
@@ -117,6 +118,10 @@ pub(crate) fn answer(
         }
         "top" => top::top(&reader, observations),
         "audit" => audit(&reader, observations, after),
+        "loans" => {
+            let (user, after) = after.split_once(' ').unwrap_or((after, ""));
+            loans::of_user(&reader, site, (user, after))
+        }
         "whoami" => whoami((&reader, engine), after),
         "acl" => place::acl(&reader, &place::of(site, after)?),
         "prove-disk" => prove::of_disk(&reader, &observations.proofs, after),

@@ -177,7 +177,12 @@ impl SessionTable {
         };
         entry.used_ns = entry.used_ns.max(unix_ns);
         let who = holder.who.clone();
-        let sender = Sender { who, key: holder.certificate.public_key().clone() };
+        let key_name = key_name(holder.certificate.name()).map(|name| name.value().to_vec());
+        let sender = Sender {
+            who,
+            key: holder.certificate.public_key().clone(),
+            key_name: key_name.unwrap_or_default(),
+        };
         Ok(Ok(Opened { sender, session, keys: Arc::clone(&entry.keys), is_repeated }))
     }
 }
@@ -189,12 +194,13 @@ impl Entry {
 }
 
 impl Holder {
-    /// True while operators let the key sign for the user, and its certificate lasts.
+    /// True while the key may sign for the user, and its certificate lasts.
     fn counts(&self, reader: &Reader<'_>, unix_ns: u64) -> Result<bool, Failure> {
         let Some(name) = key_name(self.certificate.name()) else { return Ok(false) };
         let row = reader.key(name.value())?;
         let is_same = row.is_some_and(|row| {
-            row.certificate == self.certificate.wire()
+            row.counts_at(unix_ns)
+                && row.certificate == self.certificate.wire()
                 && match (&row.holder, &self.who) {
                     (KeyHolder::User(user), Who::User(own)) => user == own,
                     (KeyHolder::Door(door), Who::Door(own)) => door == own,

@@ -8,7 +8,7 @@ use byname_site::{
 };
 
 /// In the order of the vectors.
-const OPERATIONS: [&str; 40] = [
+const OPERATIONS: [&str; 42] = [
     "mkdir",
     "rmdir",
     "unlink",
@@ -49,6 +49,8 @@ const OPERATIONS: [&str; 40] = [
     "set-versions",
     "set-door",
     "remove-door",
+    "lend-key",
+    "recall-key",
 ];
 const STAMP: Stamp = Stamp { time_ms: 1, nonce: [1; 8] };
 

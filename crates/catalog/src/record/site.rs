@@ -237,6 +237,24 @@ pub struct Key {
     pub holder: KeyHolder,
     /// Its certificate, a whole packet. The catalog keeps it and looks at nothing in it.
     pub certificate: Vec<u8>,
+    /// By which of his keys its holder lent it, and until when; `None` if operators added it.
+    pub loan: Option<Loan>,
+}
+
+/// For how long a key signs that its holder has lent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Loan {
+    /// Name of the key that lent it. When that one goes, what it has lent goes, too.
+    pub lender: Vec<u8>,
+    /// When it ends.
+    pub expires_ns: u64,
+}
+
+impl Key {
+    /// True unless it was lent for a time that is over.
+    pub fn counts_at(&self, now_ns: u64) -> bool {
+        self.loan.as_ref().is_none_or(|loan| loan.expires_ns > now_ns)
+    }
 }
 
 impl Record for Key {
@@ -258,6 +276,10 @@ impl Record for Key {
             }
         }
         encoder.octets(&self.certificate);
+        if let Some(Loan { lender, expires_ns }) = &self.loan {
+            encoder.octets(lender);
+            encoder.number(*expires_ns);
+        }
     }
 
     fn decode(decoder: &mut Decoder<'_>) -> Result<Self, Malformed> {
@@ -267,7 +289,13 @@ impl Record for Key {
             3 => KeyHolder::Door(decoder.text()?),
             _ => return Err(Malformed),
         };
-        Ok(Self { holder, certificate: decoder.octets()?.to_vec() })
+        let certificate = decoder.octets()?.to_vec();
+        // Rows of keys that operators added end here.
+        let loan = match decoder.0 {
+            [] => None,
+            _ => Some(Loan { lender: decoder.octets()?.to_vec(), expires_ns: decoder.number()? }),
+        };
+        Ok(Self { holder, certificate, loan })
     }
 }
 

@@ -6,6 +6,7 @@
 mod acls;
 mod doors;
 mod engines;
+mod loans;
 mod machine;
 mod machines;
 mod mending;

@@ -447,7 +447,7 @@ fn keys_are_added_and_removed_by_operators() {
     let of_bert = KeyHolder::User("bert".into());
     assert_eq!(site.run("op", add(of_bert)), Err(Refusal::KeyOfAnother));
     site.run("op", add(of_anna.clone())).unwrap();
-    let key = Key { holder: of_anna, certificate: b"certificate".to_vec() };
+    let key = Key { holder: of_anna, certificate: b"certificate".to_vec(), loan: None };
     assert_eq!(site.reader("op").key(b"name").unwrap(), Some(key.clone()));
     assert_eq!(site.reader("op").keys(b"", 9).unwrap(), [(b"name".to_vec(), key)]);
     let remove = Command::RemoveKey { name: b"name".to_vec() };

@@ -11,6 +11,7 @@ mod fsck;
 mod init;
 mod join;
 mod lease;
+mod loans;
 mod moving;
 pub(crate) mod policy;
 mod prove;

@@ -43,6 +43,7 @@ mod killed;
 mod leases;
 mod library;
 mod links;
+mod loans;
 mod manifests;
 mod measuring;
 mod mirrors;

@@ -224,6 +224,7 @@ fn site_said(row: KnownRow) -> Value {
                 "of": holder,
                 "holder": of,
                 "certificate": base64::encode_url(&key.certificate),
+                "lent_until_ns": key.loan.map(|loan| loan.expires_ns),
             })
         }
         KnownRow::Door(name, Door { grant }) => json!({

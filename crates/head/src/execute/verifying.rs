@@ -128,6 +128,9 @@ impl Executor {
             let receipts = packet.receipts.iter().map(|receipt| keys.receipt(receipt));
             commit.receipts = receipts.collect::<Result<_, _>>()?;
         }
+        if let Command::LendKey(lend) = &mut command {
+            lend.lender = sender.key_name.clone();
+        }
         let submission = Submission { caller, request, command };
         let sealed = opened.map(|opened| opened.keys);
         Ok(Step::Execute(Box::new(Verified { submission, sender, unidentified_ms, sealed })))

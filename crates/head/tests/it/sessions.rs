@@ -1,7 +1,7 @@
 //! Keys of sessions: what counts under them, and what those get who try.
 
 use byname_catalog::id::SessionId;
-use byname_catalog::{Answer, Command, KeyHolder, Refusal};
+use byname_catalog::{Answer, Command, KeyHolder, LendKey, Refusal};
 use byname_head::CommandAnswer;
 use byname_packet::{Data, Interest, InterestBuilder, SignatureExtra};
 use byname_security::exchange::Exchange;
@@ -10,7 +10,7 @@ use byname_site::{
     Transcript,
 };
 
-use crate::support::{Holder, TestHead, add_key, done, place};
+use crate::support::{Holder, NOW_NS, TestHead, add_key, done, place};
 
 const SECOND_NS: u64 = 1_000_000_000;
 const MINUTE_NS: u64 = 60 * SECOND_NS;
@@ -180,6 +180,46 @@ fn keys_end_with_the_key_of_their_user() {
     assert!(anna.run(&mut head, "e").1);
     head.later_ns += 6 * MINUTE_NS;
     assert_eq!(failure(anna.run(&mut head, "f")), NO_KEYS);
+}
+
+#[test]
+fn a_lent_key_signs_for_its_user_until_its_time_is_over() {
+    let mut head = TestHead::new();
+    let lent = Holder::new(9, &head.site.user("anna"));
+    let expires_ns = NOW_NS + 20 * MINUTE_NS;
+    let lend = LendKey {
+        lender: b"whoever".to_vec(),
+        name: lent.certificate.key_name().value().to_vec(),
+        certificate: lent.certificate.wire().to_vec(),
+        expires_ns,
+    };
+    // By another user's key it is another user's name.
+    let refused = head.run(true, Command::LendKey(lend.clone())).outcome;
+    assert_eq!(refused, Outcome::Refused(Refusal::NotLendable));
+    done(head.run(false, Command::LendKey(lend.clone())));
+    let own = std::mem::replace(&mut head.anna, lent);
+    assert!(Client::new(&mut head, false).run(&mut head, "a").1);
+    // It lends none itself, under its signature and under keys agreed upon with it.
+    let refused = head.run(false, Command::LendKey(lend.clone())).outcome;
+    assert_eq!(refused, Outcome::Refused(Refusal::NotLendable));
+    head.later_ns = 15 * MINUTE_NS;
+    let mut anna = Client::new(&mut head, false);
+    assert!(anna.run(&mut head, "b").1);
+    let mut packet = anna.packet("c");
+    packet.command = Command::LendKey(lend);
+    let sealed = anna.sealed(&head, &packet);
+    let (outcome, is_sealed) = anna.send(&mut head, &sealed);
+    assert!(is_sealed);
+    assert_eq!(outcome, Outcome::Refused(Refusal::NotLendable));
+    head.later_ns = 21 * MINUTE_NS;
+    assert_eq!(failure(anna.run(&mut head, "c")), NO_KEYS);
+    let open = head.signed(false, &CommandPacket::new(None, Command::OpenSession));
+    let refused = head.send(&open).outcome;
+    let Outcome::Failed { failure, reason } = refused else { panic!("{refused:?}") };
+    assert_eq!(failure, HeadFailure::NotAuthentic);
+    assert!(reason.contains("lent for a time that is over"), "{reason}");
+    head.anna = own;
+    assert!(Client::new(&mut head, false).run(&mut head, "d").1);
 }
 
 #[test]

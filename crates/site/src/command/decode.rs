@@ -3,8 +3,8 @@
 use byname_catalog::id::{DiskId, InodeId};
 use byname_catalog::{
     Acl, AddDisk, AddKey, AttributeChanges, Command, Commit, Create, DiskChanges, GRANT_NAMES_MAX,
-    Grant, KeyHolder, Limits, Publish, Rename, RestoreTrash, SetAcl, SetDoor, SetXattr, Subject,
-    TimeChange, TrashPolicy,
+    Grant, KeyHolder, LendKey, Limits, Publish, Rename, RestoreTrash, SetAcl, SetDoor, SetXattr,
+    Subject, TimeChange, TrashPolicy,
 };
 use byname_packet::DecodeError;
 
@@ -116,6 +116,15 @@ fn read_administration(operation: &[u8], fields: &mut Fields<'_>) -> Result<Comm
         }
         b"set-door" => Command::SetDoor(read_door(fields)?),
         b"remove-door" => Command::RemoveDoor { door: fields.text(tag::DOOR)? },
+        b"lend-key" => Command::LendKey(LendKey {
+            lender: Vec::new(),
+            name: bounded(fields, tag::KEY_NAME, KEY_NAME_BYTES_MAX)?,
+            expires_ns: fields.number(tag::EXPIRES)?,
+            certificate: fields.wire(tag::DATA)?.to_vec(),
+        }),
+        b"recall-key" => {
+            Command::RecallKey { name: bounded(fields, tag::KEY_NAME, KEY_NAME_BYTES_MAX)? }
+        }
         b"add-disk" => Command::AddDisk(AddDisk {
             space: fields.text(tag::SPACE)?,
             server: fields.text(tag::SERVER)?,

@@ -2,7 +2,7 @@
 
 use byname_catalog::{
     AddDisk, AddKey, AttributeChanges, Command, Commit, Create, DiskChanges, Grant, KeyHolder,
-    Limits, Publish, Rename, RestoreTrash, SetAcl, SetDoor, SetXattr, Subject, TimeChange,
+    LendKey, Limits, Publish, Rename, RestoreTrash, SetAcl, SetDoor, SetXattr, Subject, TimeChange,
     TrashPolicy,
 };
 
@@ -97,9 +97,16 @@ fn write_administration(writer: &mut Writer, command: &Command) {
             writer.flag(tag::OPERATOR, *is_operator);
         }
         Command::AddKey(add) => write_key(writer, add),
-        Command::RemoveKey { name } => writer.octets(tag::KEY_NAME, name),
         Command::SetDoor(set) => write_door(writer, set),
         Command::RemoveDoor { door } => writer.text(tag::DOOR, door),
+        Command::RemoveKey { name } | Command::RecallKey { name } => {
+            writer.octets(tag::KEY_NAME, name);
+        }
+        Command::LendKey(LendKey { lender: _, name, certificate, expires_ns }) => {
+            writer.octets(tag::KEY_NAME, name);
+            writer.number(tag::EXPIRES, *expires_ns);
+            writer.0.extend_from_slice(certificate);
+        }
         Command::AddDisk(disk) => write_disk(writer, disk),
         Command::SetDisk { disk, changes } => {
             writer.number(tag::DISK_ID, *disk);

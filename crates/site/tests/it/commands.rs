@@ -4,7 +4,7 @@ use byname_catalog::engine::MemoryEngine;
 use byname_catalog::id::{DiskId, InodeId, SessionId};
 use byname_catalog::{
     AddDisk, AddKey, Answer, AttributeChanges, Caller, Catalog, Checksums, Command, Commit, Create,
-    DiskChanges, DiskState, EntryName, Failure, Grant, KeyHolder, Limits, Place, Policy,
+    DiskChanges, DiskState, EntryName, Failure, Grant, KeyHolder, LendKey, Limits, Place, Policy,
     PolicyChanges, Publish, Refusal, Rename, RestoreTrash, SetAcl, SetDoor, SetXattr, Setup,
     Subject, Submission, TimeChange, TrashPolicy, initialise,
 };
@@ -175,6 +175,13 @@ fn of_operators() -> Vec<Command> {
             },
         }),
         Command::RemoveDoor { door: "xrd1".to_owned() },
+        Command::LendKey(LendKey {
+            lender: Vec::new(),
+            name: vec![8, 1, b'k'],
+            certificate: DATA.to_vec(),
+            expires_ns: 1 << 60,
+        }),
+        Command::RecallKey { name: vec![8, 1, b'k'] },
         Command::AddDisk(AddDisk {
             space: "main".to_owned(),
             server: "d1".to_owned(),

@@ -1,6 +1,7 @@
 //! `byname site user`: users of a site, their groups and keys.
 
 use super::account::SiteArgs;
+use super::loans;
 use super::session::SiteSession;
 use super::whoami;
 use crate::exit::{Code, Failure, Outcome};
@@ -57,6 +58,8 @@ enum UserCommand {
         #[command(flatten)]
         site: SiteArgs,
     },
+    #[command(flatten)]
+    Loan(loans::LoanCommand),
     /// Set the groups of a user.
     Group {
         /// The user's name.
@@ -98,6 +101,7 @@ pub(super) fn run(args: &Args, paths: &Paths) -> Outcome {
             }
         }
         UserCommand::Key { site } => own_key(site, paths),
+        UserCommand::Loan(command) => loans::run(command, paths),
         UserCommand::Group { name, groups, site } => {
             set(&mut site.session(paths)?, name, groups, None)
         }
