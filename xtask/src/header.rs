@@ -14,14 +14,16 @@ use crate::sources::Source;
 const HEADER: &str = "crates/ffi/include/byname.h";
 const CONFIG: &str = "crates/ffi/cbindgen.toml";
 /// What crosses the interface, in the order of the header.
-const SOURCES: [&str; 9] = [
+const SOURCES: [&str; 11] = [
     "crates/ffi/src/abi.rs",
     "crates/ffi/src/abi/sites.rs",
+    "crates/ffi/src/abi/doors.rs",
     "crates/ffi/src/entry/calls.rs",
     "crates/ffi/src/entry/sessions.rs",
     "crates/ffi/src/entry/listings.rs",
     "crates/ffi/src/entry/files.rs",
     "crates/ffi/src/entry/sites.rs",
+    "crates/ffi/src/entry/doors.rs",
     "crates/ffi/src/entry/site_acls.rs",
     "crates/ffi/src/entry/site_files.rs",
 ];

@@ -7,6 +7,7 @@ namespace byname::xrd {
 Door::Door(const Settings& settings, bool is_bulk, XrdOss* local_storage, XrdSysLogger* logger)
     : log(logger, "byname_"),
       local(local_storage),
+      spool(settings.spool),
       routes(settings.prefixes),
       session(settings, is_bulk,
               [this](const std::string& text) { log.Emsg("session", text.c_str()); }),

@@ -23,6 +23,7 @@ struct Door {
 
   XrdSysError log;
   XrdOss* const local;  // null: names only
+  const std::string spool;
   const Routes routes;
   Session session;
   Counters counters;

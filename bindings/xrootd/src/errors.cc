@@ -28,6 +28,10 @@ int errno_for_xrootd(int error) {
     case EROFS:
     case EIO:
     case ECANCELED:
+    case EEXIST:
+    case ENOTEMPTY:
+    case ENOSPC:
+    case EDQUOT:
     // These arrive as kXR_FSError with their text.
     case ENOTDIR:
     case ELOOP:
@@ -35,6 +39,8 @@ int errno_for_xrootd(int error) {
     case EFBIG:
     case ESTALE:
     case ESPIPE:
+    case EXDEV:
+    case EMLINK:
     case ENOKEY:
     case EKEYEXPIRED:
     case EKEYREJECTED:

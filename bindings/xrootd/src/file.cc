@@ -16,7 +16,7 @@ bool is_for_writing(int flags) {
 
 int File::Open(const char* path, int flags, mode_t mode, XrdOucEnv& env) {
   return guarded([&] {
-    if (local_ || named_) {
+    if (local_ || named_ || upload_) {
       return -EINVAL;
     }
     const auto route = door_.routes.find(path);
@@ -25,6 +25,9 @@ int File::Open(const char* path, int flags, mode_t mode, XrdOucEnv& env) {
       return local();
     }
     if (is_for_writing(flags)) {
+      if (route && door_.session.has_door()) {
+        return open_upload(route->name, flags, mode, env);
+      }
       door_.counters.refused_writes += 1;
       return -EROFS;
     }
@@ -80,6 +83,9 @@ int File::open_named(const std::string& name) {
 
 int File::Close(long long* size) {
   return guarded([&] {
+    if (upload_) {
+      return close_upload(size);
+    }
     if (!local_ && !named_) {
       return -EBADF;
     }
@@ -129,6 +135,9 @@ void File::write_log(int error) {
 int File::Fstat(struct stat* buffer) {
   if (local_) {
     return local_->Fstat(buffer);
+  }
+  if (upload_) {
+    return upload_->stat(buffer);
   }
   if (!named_) {
     return -EBADF;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "door.hh"
+#include "upload.hh"
 
 namespace byname::xrd {
 
@@ -36,7 +37,7 @@ class File final : public XrdOssDF {
   void Flush() override;
   int Fctl(int command, int size, const char* arguments, char** response) override;
 
-  // Changes: for local files only.
+  // Changes: of local files, and of names while they are written anew.
   int Fchmod(mode_t mode) override;
   int Fsync() override;
   int Fsync(XrdSfsAio* aio) override;
@@ -51,6 +52,8 @@ class File final : public XrdOssDF {
  private:
   int open_local(const char* path, int flags, mode_t mode, XrdOucEnv& env);
   int open_named(const std::string& name);
+  int open_upload(const std::string& name, int flags, mode_t mode, XrdOucEnv& env);
+  int close_upload(long long* size);
   void write_log(int error);
   // What a read returns to XRootD, counted.
   ssize_t counted(const Outcome<uint64_t>& outcome, size_t ranges);
@@ -59,6 +62,7 @@ class File final : public XrdOssDF {
   Door& door_;
   std::unique_ptr<XrdOssDF> local_;
   std::unique_ptr<NamedFile> named_;
+  std::unique_ptr<Upload> upload_;
   Status status_{};
   OpenRecord record_;
   std::chrono::steady_clock::time_point opened_{};

@@ -32,6 +32,9 @@ ssize_t File::Read(void* buffer, off_t offset, size_t size) {
     if (local_) {
       return local_->Read(buffer, offset, size);
     }
+    if (upload_) {
+      return upload_->read(buffer, offset, size);
+    }
     if (!named_) {
       return -EBADF;
     }

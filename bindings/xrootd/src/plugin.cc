@@ -71,6 +71,14 @@ bool start(Door& door, const Settings& settings) {
     door.log.Emsg("config", "the session cannot be opened:", failure->text.c_str());
     return false;
   }
+  if (settings.door.empty() != settings.table.empty()) {
+    door.log.Emsg("config", "byname.door and byname.table go together");
+    return false;
+  }
+  if (const auto failure = door.session.has_door() ? door.session.open_door() : std::nullopt) {
+    door.log.Emsg("config", "the door cannot be opened:", failure->text.c_str());
+    return false;
+  }
   if (const int error = door.open_log.open()) {
     door.log.Emsg("config", error, "open byname.openlog", settings.open_log.c_str());
     return false;

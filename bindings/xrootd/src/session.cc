@@ -96,6 +96,7 @@ Session::Session(const Settings& settings, bool is_bulk, Report report)
     : settings_(settings), is_bulk_(is_bulk), report_(std::move(report)) {}
 
 Session::~Session() {
+  doorkeeper_.reset();
   if (session_ > 0) {
     byname_session_close(session_, nullptr);
   }
@@ -191,6 +192,44 @@ Outcome<std::unique_ptr<NamedListing>> Session::list(const std::string& name) {
     return failure("list", name, error);
   }
   return std::make_unique<NamedListing>(std::get<byname_session>(session), listing, name);
+}
+
+Outcome<std::shared_ptr<Doorkeeper>> Session::doorkeeper() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (doorkeeper_) {
+    return doorkeeper_;
+  }
+  const auto session = open_locked();
+  if (const auto* failure = std::get_if<Failure>(&session)) {
+    return *failure;
+  }
+  auto options = byname_init<byname_door_options>();
+  options.door = settings_.door.c_str();
+  options.table = settings_.table.c_str();
+  options.timeout_ms = settings_.timeout_ms;
+  auto error = no_error();
+  const byname_door door =
+      byname_door_open(std::get<byname_session>(session), "/", &options, &error);
+  if (door < 0) {
+    report_("cannot open the door: " + std::string(error.message));
+    return failure_of(error);
+  }
+  doorkeeper_ = std::make_shared<Doorkeeper>(door);
+  return doorkeeper_;
+}
+
+std::optional<Failure> Session::open_door() {
+  const auto opened = doorkeeper();
+  const auto* failure = std::get_if<Failure>(&opened);
+  return failure ? std::optional<Failure>(*failure) : std::nullopt;
+}
+
+Outcome<std::unique_ptr<Actor>> Session::actor(const Client& client) {
+  const auto opened = doorkeeper();
+  if (const auto* failure = std::get_if<Failure>(&opened)) {
+    return *failure;
+  }
+  return std::get<std::shared_ptr<Doorkeeper>>(opened)->user(client);
 }
 
 std::optional<byname_counters> Session::counters() const {

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "actor.hh"
 #include "byname.h"
 #include "errors.hh"
 #include "listing.hh"
@@ -60,6 +61,13 @@ class Session {
   Outcome<std::unique_ptr<NamedFile>> open_file(const std::string& name);
   Outcome<std::unique_ptr<NamedListing>> list(const std::string& name);
 
+  // True if there is a door, so that clients may change what their users may.
+  bool has_door() const { return !settings_.door.empty(); }
+  // Opens the door now. Returns why it cannot be opened.
+  std::optional<Failure> open_door();
+  // The user at the site for whom the door acts when this client asks.
+  Outcome<std::unique_ptr<Actor>> actor(const Client& client);
+
   // What is known without asking anybody; nothing while there is no session.
   std::optional<byname_counters> counters() const;
   std::string source() const;
@@ -72,6 +80,7 @@ class Session {
   Outcome<byname_session> handle();
   byname_session handle_if_open() const;
   Outcome<byname_session> open_locked();
+  Outcome<std::shared_ptr<Doorkeeper>> doorkeeper();
   Failure failure(const std::string& what, const std::string& name, const byname_error& error);
 
   const Settings settings_;
@@ -81,6 +90,7 @@ class Session {
   byname_session session_ = 0;
   std::optional<Failure> last_failure_;
   std::chrono::steady_clock::time_point next_try_{};
+  std::shared_ptr<Doorkeeper> doorkeeper_;
 };
 
 }  // namespace byname::xrd

@@ -67,6 +67,16 @@ Reason SettingsParser::take_value(const std::string& directive, const std::strin
     settings_.connect = word;
     return std::nullopt;
   }
+  if (directive == "door") {
+    settings_.door = word;
+    return std::nullopt;
+  }
+  if (directive == "table") {
+    return absolute_file(word, settings_.table);
+  }
+  if (directive == "spool") {
+    return absolute_file(word, settings_.spool);
+  }
   if (directive == "config") {
     return absolute_file(word, settings_.config_file);
   }

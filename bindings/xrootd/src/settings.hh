@@ -41,6 +41,11 @@ struct Settings {
   uint64_t node_bytes_max = 0;
   uint64_t readahead_bytes_max = 16 << 20;
   std::vector<Prefix> prefixes;
+  // The door's name and its table; both or neither. Without them nothing can be changed.
+  std::string door;
+  std::string table;
+  // Where uploads are kept until they are whole.
+  std::string spool = "/var/tmp";
   std::string open_log;
   std::string metrics_file;
   uint64_t metrics_seconds = 15;

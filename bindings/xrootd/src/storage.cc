@@ -1,8 +1,10 @@
 #include "storage.hh"
 
+#include "XrdOuc/XrdOucEnv.hh"
 #include "checksums.hh"
 #include "directory.hh"
 #include "file.hh"
+#include "identity.hh"
 
 namespace byname::xrd {
 
@@ -36,8 +38,29 @@ int Storage::Stat(const char* path, struct stat* buffer, int options, XrdOucEnv*
     if (!route) {
       return door_.local ? local() : -ENOENT;
     }
-    return in_order(route->order, local, [&] { return stat_name(path, route->name, buffer); });
+    return in_order(route->order, local,
+                    [&] { return stat_for(path, route->name, buffer, env); });
   });
+}
+
+// A client whom the door's table knows sees what the head has now: his own changes, for instance.
+int Storage::stat_for(const char* path, const std::string& name, struct stat* buffer,
+                      XrdOucEnv* env) {
+  if (!env || !env->secEnv() || !door_.session.has_door()) {
+    return stat_name(path, name, buffer);
+  }
+  const auto user = door_.session.actor(client_of(*env));
+  if (std::holds_alternative<Failure>(user)) {
+    return stat_name(path, name, buffer);
+  }
+  door_.counters.stats += 1;
+  const auto outcome = std::get<std::unique_ptr<Actor>>(user)->stat(name);
+  if (const auto* failure = std::get_if<Failure>(&outcome)) {
+    return -failure->error;
+  }
+  *buffer = std::get<Status>(outcome).stat;
+  door_.open_files.saw(path, std::get<Status>(outcome).version);
+  return XrdOssOK;
 }
 
 int Storage::StatPF(const char* path, struct stat* buffer, int options) {

@@ -25,7 +25,7 @@ class Storage final : public XrdOss {
   int StatXA(const char* path, char* buffer, int& size, XrdOucEnv* env) override;
   int StatXP(const char* path, unsigned long long& attributes, XrdOucEnv* env) override;
 
-  // Changes: refused below the prefixes.
+  // Changes: below the prefixes as the user for whom the door acts; refused without one.
   int Chmod(const char* path, mode_t mode, XrdOucEnv* env) override;
   int Create(const char* tident, const char* path, mode_t mode, XrdOucEnv& env,
              int options) override;
@@ -54,9 +54,15 @@ class Storage final : public XrdOss {
   int stat_name(const char* path, const std::string& name, struct stat* buffer);
 
  private:
+  int stat_for(const char* path, const std::string& name, struct stat* buffer, XrdOucEnv* env);
   bool is_named(const char* path) const { return door_.routes.find(path).has_value(); }
   // The local storage if the path is its own; otherwise null, and the refusal is counted.
   XrdOss* writable(const char* path);
+  // Changes a path at local storage, or a name as the client's user.
+  template <class Local, class Named>
+  int changed(const char* path, XrdOucEnv* env, Local local, Named named);
+  // The client's user; null, and an error, if there is none.
+  std::unique_ptr<Actor> actor(const XrdOucEnv* env, int& error);
 
   Door& door_;
 };

@@ -1,4 +1,7 @@
-// Changes of storage: names are read-only, local paths are the local storage's business.
+// Changes of storage: names are changed as the user for whom the door acts, and are read-only where
+// there is no door; local paths are the local storage's business.
+#include "XrdOuc/XrdOucEnv.hh"
+#include "identity.hh"
 #include "storage.hh"
 
 namespace byname::xrd {
@@ -11,26 +14,68 @@ XrdOss* Storage::writable(const char* path) {
   return nullptr;
 }
 
-int Storage::Chmod(const char* path, mode_t mode, XrdOucEnv* env) {
-  return guarded([&] {
-    XrdOss* const local = writable(path);
-    return local ? local->Chmod(path, mode, env) : -EROFS;
+std::unique_ptr<Actor> Storage::actor(const XrdOucEnv* env, int& error) {
+  auto outcome = door_.session.actor(env ? client_of(*env) : Client{});
+  if (const auto* failure = std::get_if<Failure>(&outcome)) {
+    door_.log.Emsg("change", failure->text.c_str());
+    error = -failure->error;
+    return nullptr;
+  }
+  return std::get<std::unique_ptr<Actor>>(std::move(outcome));
+}
+
+template <class Local, class Named>
+int Storage::changed(const char* path, XrdOucEnv* env, Local local, Named named) {
+  return guarded([&]() -> int {
+    const auto route = door_.routes.find(path);
+    if (!route || !door_.session.has_door()) {
+      XrdOss* const storage = writable(path);
+      return storage ? local(*storage) : -EROFS;
+    }
+    int error = XrdOssOK;
+    const auto user = actor(env, error);
+    if (!user) {
+      return error;
+    }
+    const std::optional<Failure> failure = named(*user, route->name);
+    if (!failure) {
+      return XrdOssOK;
+    }
+    door_.log.Emsg("change", failure->text.c_str());
+    return -failure->error;
   });
 }
 
+int Storage::Chmod(const char* path, mode_t mode, XrdOucEnv* env) {
+  return changed(
+      path, env, [&](XrdOss& local) { return local.Chmod(path, mode, env); },
+      [&](const Actor& user, const std::string& name) { return user.chmod(name, mode); });
+}
+
+// A name is made when what is written is whole. What is above it is made here, if that is asked
+// for; ENOTSUP has XRootD say at the opening that there is a new file.
 int Storage::Create(const char* tident, const char* path, mode_t mode, XrdOucEnv& env,
                     int options) {
-  return guarded([&] {
-    XrdOss* const local = writable(path);
-    return local ? local->Create(tident, path, mode, env, options) : -EROFS;
-  });
+  bool is_named_file = false;
+  const int outcome = changed(
+      path, &env, [&](XrdOss& local) { return local.Create(tident, path, mode, env, options); },
+      [&](const Actor& user, const std::string& name) -> std::optional<Failure> {
+        is_named_file = true;
+        const auto end = name.rfind('/');
+        if ((options & XRDOSS_mkpath) == 0 || end == std::string::npos || end == 0) {
+          return std::nullopt;
+        }
+        return user.make_directory(name.substr(0, end), 0755, true);
+      });
+  return outcome == XrdOssOK && is_named_file ? -ENOTSUP : outcome;
 }
 
 int Storage::Mkdir(const char* path, mode_t mode, int make_path, XrdOucEnv* env) {
-  return guarded([&] {
-    XrdOss* const local = writable(path);
-    return local ? local->Mkdir(path, mode, make_path, env) : -EROFS;
-  });
+  return changed(
+      path, env, [&](XrdOss& local) { return local.Mkdir(path, mode, make_path, env); },
+      [&](const Actor& user, const std::string& name) {
+        return user.make_directory(name, mode, make_path != 0);
+      });
 }
 
 int Storage::Reloc(const char* tident, const char* path, const char* space, const char* anchor) {
@@ -41,31 +86,36 @@ int Storage::Reloc(const char* tident, const char* path, const char* space, cons
 }
 
 int Storage::Remdir(const char* path, int options, XrdOucEnv* env) {
-  return guarded([&] {
-    XrdOss* const local = writable(path);
-    return local ? local->Remdir(path, options, env) : -EROFS;
-  });
+  return changed(
+      path, env, [&](XrdOss& local) { return local.Remdir(path, options, env); },
+      [&](const Actor& user, const std::string& name) { return user.remove_directory(name); });
 }
 
 int Storage::Rename(const char* from, const char* to, XrdOucEnv* from_env, XrdOucEnv* to_env) {
-  return guarded([&] {
-    XrdOss* const local = writable(from);
-    return local && writable(to) ? local->Rename(from, to, from_env, to_env) : -EROFS;
-  });
+  return changed(
+      from, from_env,
+      [&](XrdOss& local) {
+        return writable(to) ? local.Rename(from, to, from_env, to_env) : -EROFS;
+      },
+      [&](const Actor& user, const std::string& name) -> std::optional<Failure> {
+        const auto route = door_.routes.find(to);
+        if (!route) {
+          return Failure{EXDEV, std::string(to) + " is no name"};
+        }
+        return user.rename(name, route->name);
+      });
 }
 
 int Storage::Truncate(const char* path, unsigned long long size, XrdOucEnv* env) {
-  return guarded([&] {
-    XrdOss* const local = writable(path);
-    return local ? local->Truncate(path, size, env) : -EROFS;
-  });
+  return changed(
+      path, env, [&](XrdOss& local) { return local.Truncate(path, size, env); },
+      [&](const Actor& user, const std::string& name) { return user.truncate(name, size); });
 }
 
 int Storage::Unlink(const char* path, int options, XrdOucEnv* env) {
-  return guarded([&] {
-    XrdOss* const local = writable(path);
-    return local ? local->Unlink(path, options, env) : -EROFS;
-  });
+  return changed(
+      path, env, [&](XrdOss& local) { return local.Unlink(path, options, env); },
+      [&](const Actor& user, const std::string& name) { return user.remove_file(name); });
 }
 
 }  // namespace byname::xrd

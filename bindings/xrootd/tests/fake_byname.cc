@@ -1,5 +1,7 @@
 #include "fake_byname.hh"
 
+#include <unistd.h>
+
 #include <cerrno>
 #include <cstring>
 #include <utility>
@@ -123,6 +125,61 @@ int64_t byname_read_ranges(byname_file, byname_range* ranges, uint64_t count, by
     bytes += static_cast<int64_t>(ranges[index].buffer_bytes);
   }
   return outcome(fake().call_error, bytes, error);
+}
+
+byname_door byname_door_open(byname_session, const char*, const byname_door_options*,
+                             byname_error* error) {
+  return outcome(fake().call_error, 4, error);
+}
+
+int32_t byname_door_close(byname_door, byname_error*) {
+  return 0;
+}
+
+byname_site byname_door_user(byname_door, const byname_authenticated* who, byname_error* error) {
+  const bool is_known = fake().known_users.count(who->name) > 0;
+  return outcome(is_known ? fake().call_error : EACCES, 5, error);
+}
+
+int32_t byname_site_close(byname_site, byname_error*) {
+  fake().sites_closed += 1;
+  return 0;
+}
+
+int32_t byname_site_stat(byname_site, const char*, byname_attributes* attributes,
+                         byname_error* error) {
+  attributes->kind = fake().stat_kind;
+  return called(error);
+}
+
+int32_t byname_site_mkdir(byname_site, const char*, uint32_t, uint32_t, byname_error* error) {
+  return called(error);
+}
+
+int32_t byname_site_remove(byname_site, const char* path, uint32_t, byname_error* error) {
+  fake().removed.push_back(path);
+  return called(error);
+}
+
+int32_t byname_site_rename(byname_site, const char*, const char*, uint32_t, byname_error* error) {
+  return called(error);
+}
+
+int32_t byname_site_change(byname_site, const char*, const byname_site_changes*,
+                           byname_error* error) {
+  return called(error);
+}
+
+int32_t byname_site_truncate(byname_site, const char*, uint64_t, byname_error* error) {
+  return called(error);
+}
+
+int32_t byname_site_put(byname_site, const char* path, int local_file, const byname_put_options*,
+                        byname_error* error) {
+  char octets[16];
+  const ssize_t count = ::pread(local_file, octets, sizeof octets, 0);
+  fake().written[path] = std::string(octets, static_cast<size_t>(count > 0 ? count : 0));
+  return called(error);
 }
 
 byname_listing byname_list(byname_session, const char*, byname_error* error) {

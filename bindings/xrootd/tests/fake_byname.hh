@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -22,6 +24,11 @@ struct Fake {
   int call_error = 0;  // errno of everything else
   std::string link;    // as it was given
   std::vector<FakeEntry> entries;
+  std::set<std::string> known_users;            // whom the door's table knows
+  int sites_closed = 0;                         // users that were given back
+  uint32_t stat_kind = 0;                       // kind of everything at the site
+  std::vector<std::string> removed;             // paths
+  std::map<std::string, std::string> written;   // the beginning of what was put, by path
   size_t stats_together = 1;  // calls of byname_stat_start that are answered when they are so many
   std::vector<std::string> stats;  // what they asked for
   int stat_failing = -1;           // of these, the number of one that fails with ENOENT

@@ -260,7 +260,10 @@ impl<E: Engine> Catalog<E> {
         submission: &Submission,
         now_ns: u64,
     ) -> Result<Answer, Failure> {
-        let credentials = credentials(batch, &submission.caller)?;
+        let credentials = match credentials(batch, &submission.caller) {
+            Err(Failure::Refused(refusal)) => return Err(unspoken(batch, submission, refusal)),
+            credentials => credentials?,
+        };
         if let Some(request) = &submission.request
             && let Some(first) = first_answer(batch, &credentials, request)?
         {
@@ -351,6 +354,22 @@ fn spoken_for(rows: &dyn Rows, spoken: &SpokenFor) -> Result<Credentials, Failur
     let groups = if spoken.groups.is_empty() { user.groups } else { spoken.groups.clone() };
     let door = Some(spoken.door.clone());
     Ok(Credentials { user: spoken.user.clone(), door, groups, is_operator: user.is_operator })
+}
+
+/// The refusal of what is under no rights. It is the answer to a door's command, so that what the
+/// door sends next in the session is no gap.
+fn unspoken(batch: &mut View<'_>, submission: &Submission, refusal: Refusal) -> Failure {
+    let (Caller::Door(spoken), Some(request)) = (&submission.caller, &submission.request) else {
+        return refusal.into();
+    };
+    let (user, door) = (spoken.user.clone(), Some(spoken.door.clone()));
+    let names = Credentials { user, door, ..Credentials::default() };
+    if let Ok(None) = first_answer(batch, &names, request) {
+        let Request { session, slot, sequence, digest } = *request;
+        let answer = encode_outcome(&Err(refusal));
+        batch.set(slot_key(session, slot), &Slot { sequence, digest, answer });
+    }
+    refusal.into()
 }
 
 /// The first answer to a command that was executed already; none if it is the next of its slot.

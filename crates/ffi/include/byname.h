@@ -176,6 +176,9 @@ inline Struct byname_init() {
 // Sites of a process (EMFILE).
 #define BYNAME_SITES_MAX 1024
 
+// Doors of a process (EMFILE).
+#define BYNAME_DOORS_MAX 64
+
 // Open files of a session (EMFILE).
 #define BYNAME_FILES_MAX 4096
 
@@ -516,6 +519,44 @@ typedef struct byname_site_room {
   uint64_t quota_entries;
 } byname_site_room;
 
+// A program that acts for users whom it has authenticated, and who is who there.
+typedef int64_t byname_door;
+
+// A door: its key, and who is who.
+typedef struct byname_door_options {
+  // sizeof(byname_door_options), set by the caller.
+  uint32_t struct_size;
+  // 0.
+  uint32_t reserved;
+  // Name of the door, whose key is here.
+  const char *door;
+  // File with its table: docs/site.md.
+  const char *table;
+  // Silence that counts as failure; 0 for that of the session.
+  uint64_t timeout_ms;
+} byname_door_options;
+
+// Somebody as a door has authenticated him. Texts may be NULL. Lists have spaces between their
+// words, and go together: the first of each, the second of each.
+typedef struct byname_authenticated {
+  // sizeof(byname_authenticated), set by the caller.
+  uint32_t struct_size;
+  // 0.
+  uint32_t reserved;
+  // How: krb5, ztn, gsi, unix, sss, host.
+  const char *method;
+  // His name there.
+  const char *name;
+  // His machine's name, which counts for `host`.
+  const char *host;
+  // Virtual organisations.
+  const char *vos;
+  // Roles.
+  const char *roles;
+  // Groups.
+  const char *groups;
+} byname_authenticated;
+
 // Changes of an access control list. Entries are those of setfacl(1) with commas between them:
 // `u:anna:rwx,g::r-x,m::rwx,o::---`.
 typedef struct byname_site_acl {
@@ -789,6 +830,24 @@ int32_t byname_site_room_below(byname_site site,
                                struct byname_site_room *room,
                                struct byname_error *error);
 
+// Makes of a session a door of the site above a path: a program that acts for users whom it has
+// authenticated. Its key is here, and the table that says who is which user. Asks nobody. It ends
+// when the session is closed.
+byname_door byname_door_open(byname_session session,
+                             const char *path,
+                             const struct byname_door_options *options,
+                             struct byname_error *error);
+
+// The user whom the door's table makes of somebody, at the site; it is closed by
+// byname_site_close. EACCES if the table makes nobody of him. Asks nobody: whether the door may
+// act for the user is told by what is done then.
+byname_site byname_door_user(byname_door door,
+                             const struct byname_authenticated *who,
+                             struct byname_error *error);
+
+// Closes a door. Users that it gave out stay open.
+int32_t byname_door_close(byname_door door, struct byname_error *error);
+
 // The access control lists of a file or directory as texts, each with a NUL: its own, then that of
 // what is made in it, which is empty if there is none. Returns the octets that both need; what
 // does not fit is not written.
@@ -838,5 +897,3 @@ int64_t byname_site_servers(byname_site site,
 #endif  // __cplusplus
 
 #endif  /* BYNAME_H */
-
-// Digest of sources and text: 0c7f2c7910260dbb

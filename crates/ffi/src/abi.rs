@@ -4,10 +4,12 @@
 //! Invariants: a struct that may grow begins with its size, and grows at the end only; nothing here
 //! owns memory; numbers have the same width on every machine.
 
+mod doors;
 mod sites;
 
 use std::ffi::{c_char, c_void};
 
+pub use doors::*;
 pub use sites::*;
 
 /// Major version in the upper half: other majors do not fit. Minors only add.
@@ -100,6 +102,8 @@ pub const BYNAME_PATH_BYTES_MAX: u64 = 4096;
 pub const BYNAME_SESSIONS_MAX: u64 = 1024;
 /// Sites of a process (EMFILE).
 pub const BYNAME_SITES_MAX: u64 = 1024;
+/// Doors of a process (EMFILE).
+pub const BYNAME_DOORS_MAX: u64 = 64;
 /// Open files of a session (EMFILE).
 pub const BYNAME_FILES_MAX: u64 = 4096;
 /// Open listings of a session (EMFILE).
@@ -115,6 +119,8 @@ pub const BYNAME_TEXT_BYTES: u64 = 8192;
 pub type Session = i64;
 /// A user at a site: commands, questions that no cache answers, files that are written.
 pub type Site = i64;
+/// A program that acts for users whom it has authenticated, and who is who there.
+pub type Door = i64;
 /// One version of a file, open for reading.
 pub type File = i64;
 /// One version of a directory.

@@ -6,6 +6,7 @@
 #![allow(clippy::missing_safety_doc, reason = "the contract is one for all: see above")]
 
 pub mod calls;
+pub mod doors;
 pub mod files;
 pub mod listings;
 pub mod sessions;

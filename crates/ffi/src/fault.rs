@@ -3,7 +3,7 @@
 //! What went wrong with a name, the network or the disk has the number that `byname-profile` gives
 //! it. Misuse has numbers of its own kind here, and a text that names the argument.
 
-use byname_access::AccessError;
+use byname_access::{AccessError, MappingError};
 use byname_client::ClientError;
 use byname_profile::{ConfigError, LinkError, ProfileError, UnknownKey};
 use byname_transfer::error::ErrorClass;
@@ -68,6 +68,10 @@ pub(crate) enum Fault {
     Descriptor { error: std::io::Error },
     #[error("a bug of byname: {message}")]
     Panic { message: String },
+    #[error("{method} {name} is nobody at this door: {reason}")]
+    Nobody { method: String, name: String, reason: String },
+    #[error(transparent)]
+    Table(MappingError),
     #[error(transparent)]
     Profile(#[from] ProfileError),
     #[error(transparent)]
@@ -124,6 +128,11 @@ impl Fault {
             | Fault::Dots { .. }
             | Fault::Ranges { .. }
             | Fault::Buffer { .. } => libc::EINVAL,
+            Fault::Nobody { .. } => libc::EACCES,
+            Fault::Table(MappingError::Unreadable { source, .. }) => {
+                source.raw_os_error().unwrap_or(libc::EIO)
+            }
+            Fault::Table(_) => libc::EINVAL,
             Fault::TooLong { .. } => libc::ENAMETOOLONG,
             Fault::NoEntry { .. } => libc::ENOENT,
             Fault::TextRoom { .. } => libc::ERANGE,
@@ -161,7 +170,10 @@ impl Fault {
             | Fault::Descriptor { .. }
             | Fault::AbiVersion { .. }
             | Fault::Forked => abi::BYNAME_CLASS_MISUSE,
-            Fault::TooLong { .. } | Fault::NoEntry { .. } => abi::BYNAME_CLASS_PERMANENT,
+            Fault::TooLong { .. }
+            | Fault::NoEntry { .. }
+            | Fault::Nobody { .. }
+            | Fault::Table(_) => abi::BYNAME_CLASS_PERMANENT,
             Fault::TooMany { .. }
             | Fault::ListingBytes { .. }
             | Fault::TooManyCalls { .. }

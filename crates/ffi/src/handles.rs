@@ -21,6 +21,7 @@ pub(crate) enum Kind {
     Listing = 3,
     Call = 4,
     Site = 5,
+    Door = 6,
 }
 
 impl Kind {
@@ -32,11 +33,12 @@ impl Kind {
             Kind::Listing => "listing",
             Kind::Call => "call",
             Kind::Site => "site",
+            Kind::Door => "door",
         }
     }
 
     fn of(handle: i64) -> Option<Self> {
-        let all = [Kind::Session, Kind::File, Kind::Listing, Kind::Call, Kind::Site];
+        let all = [Kind::Session, Kind::File, Kind::Listing, Kind::Call, Kind::Site, Kind::Door];
         all.into_iter().find(|kind| handle >> KIND_SHIFT == *kind as i64)
     }
 }

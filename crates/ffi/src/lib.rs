@@ -18,6 +18,7 @@ pub mod entry;
 mod attributes;
 mod call;
 mod dispatcher;
+mod door;
 mod fault;
 mod file;
 mod guard;

@@ -56,6 +56,14 @@ unsafe impl Sized32 for abi::SiteOptions {
     const NAME: &'static str = "options";
 }
 // SAFETY: as `abi::Error`, with raw pointers.
+unsafe impl Sized32 for abi::DoorOptions {
+    const NAME: &'static str = "options";
+}
+// SAFETY: as `abi::Error`, with raw pointers.
+unsafe impl Sized32 for abi::Authenticated {
+    const NAME: &'static str = "who";
+}
+// SAFETY: as `abi::Error`, with raw pointers.
 unsafe impl Sized32 for abi::PutOptions {
     const NAME: &'static str = "options";
 }

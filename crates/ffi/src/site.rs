@@ -25,6 +25,15 @@ pub(crate) struct SiteState {
     shared: SharedSite,
 }
 
+/// Who acts at a site.
+#[derive(Debug, Default)]
+pub(crate) struct Acting {
+    pub(crate) user: Option<String>,
+    /// The door that acts for the user, and the groups that it says the user is in.
+    pub(crate) door: Option<String>,
+    pub(crate) said_groups: Vec<String>,
+}
+
 /// A call at a site, and the name that it is about.
 pub(crate) struct SiteCall {
     site: Arc<SiteState>,
@@ -39,16 +48,29 @@ impl SiteState {
         path: &CStr,
         (user, timeout_ms): (Option<&str>, u64),
     ) -> Result<Self, Fault> {
+        let name = session.begin()?.name(path)?;
+        let acting = Acting { user: user.map(str::to_owned), ..Acting::default() };
+        Self::at(session, &name, (acting, timeout_ms))
+    }
+
+    /// The same at the site above a name, be it through a door.
+    pub(crate) fn at(
+        session: &Arc<SessionState>,
+        name: &Name,
+        (acting, timeout_ms): (Acting, u64),
+    ) -> Result<Self, Fault> {
         let active = session.begin()?;
-        let name = active.name(path)?;
+        let Acting { user, door, said_groups } = acting;
         let mut options = AccountOptions {
-            user: user.map(str::to_owned),
+            user,
+            door,
+            said_groups,
             connect: session.connect.clone(),
             ..AccountOptions::default()
         };
         let wanted = (timeout_ms > 0).then(|| Duration::from_millis(timeout_ms));
         options.patience = wanted.or(session.timeout).unwrap_or(options.patience);
-        let account = options.account_of(&name, &session.link, &session.profile)?;
+        let account = options.account_of(name, &session.link, &session.profile)?;
         let shared = SharedSite::new(account, session.stop.clone());
         drop(active);
         Ok(SiteState { session: Arc::clone(session), shared })

@@ -86,8 +86,8 @@ impl Door {
     fn run(&mut self, head: &mut TestHead, command: Command) -> Outcome {
         let packet = self.packet(command);
         let outcome = self.send(head, &packet);
-        // What was refused before it was looked at has not used its number.
-        if matches!(outcome, Outcome::Refused(_) | Outcome::Failed { .. }) {
+        // What was not looked at has not used its number.
+        if matches!(outcome, Outcome::Failed { .. }) {
             self.sequence -= 1;
         }
         outcome

@@ -1,0 +1,199 @@
+"""Clients of XRootD change a site through a door: as the users whom its table makes of them."""
+
+import json
+import os
+import pathlib
+import shutil
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+
+from door import DoorCase  # noqa: E402  (the path above must come first)
+from harness import nodes, xrootd  # noqa: E402
+from harness.lab import wait_until  # noqa: E402
+
+SITE = "/lab"
+NOT_AUTHORIZED, NOT_FOUND, OVER_QUOTA = 3010, 3011, 3021
+TABLE = """
+[[map]]
+method = "sss"
+name = "mallory"
+deny = true
+
+[[map]]
+method = "sss"
+name = "liar"
+user = "op"
+
+[[map]]
+method = "sss"
+name = "*"
+user = "$1"
+"""
+
+
+class Writes(DoorCase):
+    """A site with a disk, users anna and bert, and a door that may act for those of `physics`."""
+
+    def setUp(self):
+        super().setUp()
+        nodes.byname_site(self.node, self.forwarder, SITE, [])
+        self.site_env = {"BYNAME_HOME": str(self.node.path("site/home"))}
+        self.at = ["--connect", self.forwarder.uri()]
+        for user, group in (("anna", "physics"), ("bert", "physics"), ("carl", "cms")):
+            self.op("site", "user", "add", user, "--group", group)
+        self.op("mkdir", f"{SITE}/data", f"{SITE}/shut", "--mode", "777")
+        self.op("setfacl", "-m", "u:bert:-", f"{SITE}/shut")
+        # The door's home: that of the server that will run.
+        folder = xrootd.own(self.node.path("xrootd/.keep").parent)
+        home = xrootd.own(folder / "home")
+        self.home = {"BYNAME_HOME": str(home / "byname")}
+        certificate = self.node.path("door.cert")
+        keys = self.run_ok(["key", "list", "--json"], self.site_env)
+        digest = next(key["key"] for key in map(json.loads, keys.splitlines())
+                      if key["name"] == SITE)
+        self.site_link = f"byname:{SITE}?via={self.forwarder.uri('tcp')}&key={digest}"
+        self.run_ok(["trust", "add", self.site_link], self.home)
+        certificate.write_text(self.run_ok(["site", "door", "key", "xrd1", "--site", SITE],
+                                           self.home))
+        self.op("site", "door", "add", "xrd1", "--key", str(certificate),
+                "--may-speak-for-group", "physics")
+        for path in [home, *home.rglob("*")]:
+            shutil.chown(path, xrootd.USER, xrootd.USER)
+        table = folder / "who.toml"
+        table.write_text(TABLE)
+        keys = self.node.path("keys/.keep").parent
+        keys.chmod(0o711)
+        self.secrets = self.make_secrets(keys)
+        self.server = self.door(
+            self.site_link, "xrootd.seclib libXrdSec.so", f"sec.protocol sss -s {keys / 'server'}",
+            "sec.protbind * only sss", "byname.door xrd1", f"byname.table {table}",
+            "byname.spool $DIR/admin")
+
+    def make_secrets(self, folder):
+        """A secret for each user by which the server knows him. Keys of one file have numbers of
+        their own."""
+        server, secrets = folder / "server", {}
+        for user in ("anna", "bert", "carl", "mallory", "liar"):
+            self.assert_ok(self.node.run(["xrdsssadmin", "-k", user, "-u", user, "-g", "x", "add",
+                                          server]))
+        for line in server.read_text().splitlines(keepends=True):
+            user = line.split(" u:")[1].split()[0]
+            secrets[user] = folder / user
+            secrets[user].write_text(line)
+            secrets[user].chmod(0o600)
+        shutil.chown(server, xrootd.USER, xrootd.USER)
+        return secrets
+
+    def run_ok(self, args, env):
+        return self.assert_ok(self.node.run([nodes.byname_binary(), *args], env))
+
+    def op(self, *args):
+        """A command of the operator."""
+        return self.run_ok([*args, *self.at], self.site_env)
+
+    def of(self, user):
+        return {"XrdSecSSSKT": str(self.secrets[user]), "XrdSecPROTOCOL": "sss"}
+
+    def fs(self, user, *args):
+        return xrootd.xrdfs(self.server, *args, env=self.of(user))
+
+    def put(self, user, file, path, *flags):
+        """An upload with xrdcp."""
+        argv = ["xrdcp", "--nopbar", *flags, file, self.server.url(path)]
+        return self.node.run(argv, {**xrootd.CLIENT_ENV, **self.of(user)}, 120)
+
+    def stat(self, name):
+        shown = self.op("stat", f"{SITE}/{name}", "--json", "--fresh")
+        lists = self.op("getfacl", f"{SITE}/{name}", "--json")
+        return {**json.loads(shown), "owner": json.loads(lists)["owner"]}
+
+    def names(self, directory):
+        return self.op("ls", f"{SITE}/{directory}", "--fresh").split()
+
+    def local(self, size):
+        path = self.node.path("upload")
+        path.write_bytes(os.urandom(size))
+        return path
+
+    def test_users_write_what_they_may(self):
+        file = self.local(3_000_000)
+        self.assert_ok(self.put("anna", file, "/data/a"))
+        stat = self.stat("data/a")
+        self.assertEqual((stat["owner"], stat["size"]), ("anna", 3_000_000))
+        out = self.lab.path("back")
+        self.assert_ok(xrootd.xrdcp(self.server, "/data/a", out, env=self.of("bert")))
+        self.assert_same(out, file)
+        again = self.put("anna", file, "/data/a")
+        self.assertNotEqual(again.code, 0)
+        self.assertIn("file exists", again.stderr)
+        file = self.local(200_000)
+        self.assert_ok(self.put("anna", file, "/data/a", "--force"))
+        wait_until(lambda: self.stat("data/a")["size"] == 200_000, "the other version")
+        self.assert_ok(self.put("anna", file, "/data/deep/er/b", "--path"))
+        self.assert_ok(self.fs("anna", "mkdir", "-p", "/data/x/y"))
+        self.assert_ok(self.fs("anna", "mv", "/data/a", "/data/x/a"))
+        self.assert_ok(self.fs("anna", "chmod", "/data/x/a", "rw-r-----"))
+        self.assertEqual(self.stat("data/x/a")["mode"], "640")
+        self.assert_ok(self.fs("anna", "truncate", "/data/x/a", "0"))
+        self.assertEqual(self.stat("data/x/a")["size"], 0)
+        self.assertNotEqual(self.fs("anna", "rmdir", "/data/x").code, 0)
+        self.assert_ok(self.fs("anna", "rm", "/data/x/a"))
+        self.assert_ok(self.fs("anna", "rmdir", "/data/x/y"))
+        self.assert_ok(self.fs("anna", "rmdir", "/data/x"))
+        self.assert_error(self.fs("anna", "rm", "/data/none"), NOT_FOUND)
+        self.assertEqual(self.names("data"), ["deep/"])
+
+    def test_who_may_not_is_told_so(self):
+        file = self.local(50_000)
+        # A list denies half of the tree.
+        self.assert_ok(self.put("anna", file, "/shut/a"))
+        self.assert_error(self.put("bert", file, "/shut/b"), NOT_AUTHORIZED)
+        self.assert_error(self.fs("bert", "mkdir", "/shut/d"), NOT_AUTHORIZED)
+        self.assert_ok(self.put("bert", file, "/data/b"))
+        # Nobody by the table; somebody for whom the door may not act; a door that lies.
+        for user in ("mallory", "carl", "liar"):
+            self.assert_error(self.put(user, file, "/data/c"), NOT_AUTHORIZED)
+            self.assert_error(self.fs(user, "mkdir", "/data/d"), NOT_AUTHORIZED)
+        # A group that is taken away while the server has a session of his.
+        self.op("site", "user", "group", "bert", "cms")
+        self.assert_error(self.fs("bert", "mkdir", "/data/d"), NOT_AUTHORIZED)
+        self.op("site", "user", "group", "bert", "physics")
+        self.assert_ok(self.fs("bert", "mkdir", "/data/d"))
+        self.op("site", "quota", "set", "user:bert", "--bytes", "60K")
+        self.assert_error(self.put("bert", file, "/data/e"), OVER_QUOTA)
+        self.assertEqual(self.names("data"), ["b", "d/"])
+        audit = self.op("site", "audit")
+        self.assertIn('"door":"xrd1"', audit)
+
+    def test_what_is_broken_off_has_no_name(self):
+        script = self.node.path("cut.py")
+        script.write_text("import os, sys\n"
+                          "from XRootD import client\n"
+                          "from XRootD.client.flags import OpenFlags\n"
+                          "file = client.File()\n"
+                          "url, how = sys.argv[1], sys.argv[2]\n"
+                          "opened = file.open(url, OpenFlags.NEW)[0]\n"
+                          "assert opened.ok, opened\n"
+                          "assert file.write(b'x' * 100000, 0)[0].ok\n"
+                          "if how == 'killed':\n"
+                          "    os.kill(os.getpid(), 9)\n"
+                          "if how == 'synced':\n"
+                          "    assert file.sync()[0].ok\n"
+                          "sys.exit(0 if file.close()[0].ok else 3)\n")
+
+        def write(name, how, told=""):
+            argv = [xrootd.PYTHON, script, self.server.url(f"/data/{name}{told}"), how]
+            return self.node.run(argv, {**xrootd.CLIENT_ENV, **self.of("anna")}, 60).code
+
+        self.assertNotEqual(write("killed", "killed"), 0)
+        self.assertNotEqual(write("half", "closed", "?oss.asize=200000"), 0)
+        self.assertNotEqual(write("untold", "closed"), 0, "nobody said that it is whole")
+        self.assertEqual(write("whole", "closed", "?oss.asize=100000"), 0)
+        self.assertEqual(write("synced", "synced"), 0)
+        self.assertEqual(self.names("data"), ["synced", "whole"])
+        self.assert_alive_for("anna")
+
+    def assert_alive_for(self, user):
+        self.assertTrue(self.server.is_alive(), self.server.daemon.log_text()[-2000:])
+        self.assert_ok(self.fs(user, "stat", "/data"))
