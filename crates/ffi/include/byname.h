@@ -897,3 +897,5 @@ int64_t byname_site_servers(byname_site site,
 #endif  // __cplusplus
 
 #endif  /* BYNAME_H */
+
+// Digest of sources and text: 257b28c2177bbb25
