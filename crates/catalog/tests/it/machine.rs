@@ -277,7 +277,6 @@ impl<F: Fragile> Machine<F> {
             let submission = self.site.submission_of(&way.caller(who.user), slot, command);
             submissions.push(submission);
             if let Err(refusal) = way.check(who, grant.0) {
-                submissions.last().iter().for_each(|refused| self.site.take_back(refused));
                 expected.push(Err(refusal));
                 continue;
             }

@@ -131,13 +131,6 @@ impl TestSite {
         Submission { caller: caller.clone(), request, command }
     }
 
-    /// The last command in a slot is refused before it is looked at: the next has its number.
-    pub(crate) fn take_back(&mut self, submission: &Submission) {
-        let Some(request) = submission.request else { return };
-        let of = self.sessions.values_mut().find(|(session, _)| *session == request.session);
-        of.unwrap().1[usize::from(request.slot)] -= 1;
-    }
-
     pub(crate) fn submit(
         &self,
         submission: &Submission,

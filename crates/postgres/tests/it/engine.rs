@@ -132,7 +132,8 @@ fn tables_of_a_later_program_are_refused() {
 #[test]
 fn a_text_that_leads_nowhere_is_named() {
     let malformed = PostgresEngine::open("host").unwrap_err().to_string();
-    assert!(malformed.contains("\"host\" does not say where a database is"), "{malformed}");
+    // Not the text itself, in which there may be a password.
+    assert!(malformed.contains("the text does not say where a database is"), "{malformed}");
     let cluster = Cluster::shared();
     let missing = cluster.database().replace("dbname=site", "dbname=nosite");
     let missing = PostgresEngine::open(&missing).unwrap_err().to_string();

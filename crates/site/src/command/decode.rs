@@ -106,25 +106,8 @@ fn read_administration(operation: &[u8], fields: &mut Fields<'_>) -> Result<Comm
             groups: read_texts(fields, tag::GROUP, GROUPS_MAX)?,
             is_operator: fields.flag(tag::OPERATOR)?,
         },
-        b"add-key" => Command::AddKey(AddKey {
-            holder: read_holder(fields)?,
-            name: bounded(fields, tag::KEY_NAME, KEY_NAME_BYTES_MAX)?,
-            certificate: fields.wire(tag::DATA)?.to_vec(),
-        }),
-        b"remove-key" => {
-            Command::RemoveKey { name: bounded(fields, tag::KEY_NAME, KEY_NAME_BYTES_MAX)? }
-        }
         b"set-door" => Command::SetDoor(read_door(fields)?),
         b"remove-door" => Command::RemoveDoor { door: fields.text(tag::DOOR)? },
-        b"lend-key" => Command::LendKey(LendKey {
-            lender: Vec::new(),
-            name: bounded(fields, tag::KEY_NAME, KEY_NAME_BYTES_MAX)?,
-            expires_ns: fields.number(tag::EXPIRES)?,
-            certificate: fields.wire(tag::DATA)?.to_vec(),
-        }),
-        b"recall-key" => {
-            Command::RecallKey { name: bounded(fields, tag::KEY_NAME, KEY_NAME_BYTES_MAX)? }
-        }
         b"add-disk" => Command::AddDisk(AddDisk {
             space: fields.text(tag::SPACE)?,
             server: fields.text(tag::SERVER)?,
@@ -159,6 +142,29 @@ fn read_administration(operation: &[u8], fields: &mut Fields<'_>) -> Result<Comm
             limit: fields.number(tag::LIMIT)?,
         },
         b"raise-epoch" => Command::RaiseEpoch { epoch: fields.number(tag::CATALOG_EPOCH)? },
+        _ => return read_of_key(operation, fields),
+    })
+}
+
+fn read_of_key(operation: &[u8], fields: &mut Fields<'_>) -> Result<Command, DecodeError> {
+    Ok(match operation {
+        b"add-key" => Command::AddKey(AddKey {
+            holder: read_holder(fields)?,
+            name: bounded(fields, tag::KEY_NAME, KEY_NAME_BYTES_MAX)?,
+            certificate: fields.wire(tag::DATA)?.to_vec(),
+        }),
+        b"remove-key" => {
+            Command::RemoveKey { name: bounded(fields, tag::KEY_NAME, KEY_NAME_BYTES_MAX)? }
+        }
+        b"lend-key" => Command::LendKey(LendKey {
+            lender: Vec::new(),
+            name: bounded(fields, tag::KEY_NAME, KEY_NAME_BYTES_MAX)?,
+            expires_ns: fields.number(tag::EXPIRES)?,
+            certificate: fields.wire(tag::DATA)?.to_vec(),
+        }),
+        b"recall-key" => {
+            Command::RecallKey { name: bounded(fields, tag::KEY_NAME, KEY_NAME_BYTES_MAX)? }
+        }
         _ => return Err(bad_value(tag::COMMAND)),
     })
 }

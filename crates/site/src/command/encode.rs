@@ -96,17 +96,8 @@ fn write_administration(writer: &mut Writer, command: &Command) {
             groups.iter().for_each(|group| writer.text(tag::GROUP, group));
             writer.flag(tag::OPERATOR, *is_operator);
         }
-        Command::AddKey(add) => write_key(writer, add),
         Command::SetDoor(set) => write_door(writer, set),
         Command::RemoveDoor { door } => writer.text(tag::DOOR, door),
-        Command::RemoveKey { name } | Command::RecallKey { name } => {
-            writer.octets(tag::KEY_NAME, name);
-        }
-        Command::LendKey(LendKey { lender: _, name, certificate, expires_ns }) => {
-            writer.octets(tag::KEY_NAME, name);
-            writer.number(tag::EXPIRES, *expires_ns);
-            writer.0.extend_from_slice(certificate);
-        }
         Command::AddDisk(disk) => write_disk(writer, disk),
         Command::SetDisk { disk, changes } => {
             writer.number(tag::DISK_ID, *disk);
@@ -145,6 +136,21 @@ fn write_administration(writer: &mut Writer, command: &Command) {
             writer.number(tag::LIMIT, *limit as u64);
         }
         Command::RaiseEpoch { epoch } => writer.number(tag::CATALOG_EPOCH, *epoch),
+        of_key => write_of_key(writer, of_key),
+    }
+}
+
+fn write_of_key(writer: &mut Writer, command: &Command) {
+    match command {
+        Command::AddKey(add) => write_key(writer, add),
+        Command::RemoveKey { name } | Command::RecallKey { name } => {
+            writer.octets(tag::KEY_NAME, name);
+        }
+        Command::LendKey(LendKey { lender: _, name, certificate, expires_ns }) => {
+            writer.octets(tag::KEY_NAME, name);
+            writer.number(tag::EXPIRES, *expires_ns);
+            writer.0.extend_from_slice(certificate);
+        }
         _ => {}
     }
 }
