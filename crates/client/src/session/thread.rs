@@ -36,7 +36,7 @@ impl QueuedExecutor {
         while !self.queue.is_abandoned() {
             if let Err(error) = driver.run(&mut self, usize::MAX) {
                 tracing::debug!(%error, "everything in flight is given up");
-                self.take_commands();
+                // What is asked from now on is not: whoever was told may ask for what is here.
                 self.executor.give_up();
             }
             if self.queue.has_commands() || self.queue.is_abandoned() {

@@ -22,8 +22,8 @@ pub(crate) fn place(path: &str) -> Place {
 
 /// One of each kind, with what may be there and what may be absent.
 pub(crate) fn all() -> Vec<Command> {
-    [of_namespace(), of_attributes(), of_content(), of_keys(), of_operators(), of_policies()]
-        .concat()
+    let of_site = [of_operators(), of_keys(), of_disks(), of_policies()].concat();
+    [of_namespace(), of_attributes(), of_content(), of_site].concat()
 }
 
 fn user() -> String {
@@ -142,24 +142,6 @@ fn changes() -> PolicyChanges {
 /// A packet in the place of a certificate: who adds a key reads it, not who decodes the command.
 const DATA: &[u8] = &[6, 5, 7, 3, 8, 1, b'k'];
 
-fn of_keys() -> Vec<Command> {
-    let name = || vec![8, 1, b'k'];
-    let holders =
-        [KeyHolder::User(user()), KeyHolder::Disk(DiskId(2)), KeyHolder::Door("xrd1".to_owned())];
-    let add = |holder| Command::AddKey(AddKey { holder, name: name(), certificate: DATA.to_vec() });
-    let lend = LendKey {
-        lender: Vec::new(),
-        name: name(),
-        certificate: DATA.to_vec(),
-        expires_ns: 1 << 60,
-    };
-    let mut all: Vec<Command> = holders.into_iter().map(add).collect();
-    all.push(Command::RemoveKey { name: name() });
-    all.push(Command::LendKey(lend));
-    all.push(Command::RecallKey { name: name() });
-    all
-}
-
 fn of_operators() -> Vec<Command> {
     vec![
         Command::Expire { limit: 10 },
@@ -167,6 +149,17 @@ fn of_operators() -> Vec<Command> {
         Command::Dropped { disk: DiskId(2), contents: vec![CONTENT] },
         Command::DropReplica { content: CONTENT, disk: DiskId(2) },
         Command::SetUser { user: user(), groups: vec!["cms".to_owned()], is_operator: true },
+    ]
+}
+
+fn of_keys() -> Vec<Command> {
+    let name = || vec![8, 1, b'k'];
+    let add = |holder| Command::AddKey(AddKey { holder, name: name(), certificate: DATA.to_vec() });
+    vec![
+        add(KeyHolder::User(user())),
+        add(KeyHolder::Disk(DiskId(2))),
+        add(KeyHolder::Door("xrd1".to_owned())),
+        Command::RemoveKey { name: name() },
         Command::SetDoor(SetDoor { door: "xrd1".to_owned(), grant: Grant::default() }),
         Command::SetDoor(SetDoor {
             door: "xrd1".to_owned(),
@@ -178,6 +171,18 @@ fn of_operators() -> Vec<Command> {
             },
         }),
         Command::RemoveDoor { door: "xrd1".to_owned() },
+        Command::LendKey(LendKey {
+            lender: Vec::new(),
+            name: name(),
+            certificate: DATA.to_vec(),
+            expires_ns: 1 << 60,
+        }),
+        Command::RecallKey { name: name() },
+    ]
+}
+
+fn of_disks() -> Vec<Command> {
+    vec![
         Command::AddDisk(AddDisk {
             space: "main".to_owned(),
             server: "d1".to_owned(),
