@@ -36,7 +36,11 @@ impl QueuedExecutor {
         while !self.queue.is_abandoned() {
             if let Err(error) = driver.run(&mut self, usize::MAX) {
                 tracing::debug!(%error, "everything in flight is given up");
-                // What is asked from now on is not: whoever was told may ask for what is here.
+                // What is asked from now on is not, unless all shall stop: whoever was told may ask
+                // for what is here.
+                if matches!(error, ClientError::Interrupted) {
+                    self.take_commands();
+                }
                 self.executor.give_up();
             }
             if self.queue.has_commands() || self.queue.is_abandoned() {
