@@ -254,6 +254,14 @@ impl AccessError {
         }
     }
 
+    /// True if the writer has ended the attempt itself, so that no commit of it comes through.
+    pub(crate) fn was_given_up(&self) -> bool {
+        match self {
+            Self::Write { source, .. } => matches!(**source, WriterError::SilentDisk { .. }),
+            _ => false,
+        }
+    }
+
     /// The errno for programs that know only numbers; README.md has the table.
     pub fn errno(&self) -> i32 {
         let number = match self {

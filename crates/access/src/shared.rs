@@ -131,8 +131,11 @@ impl SharedSite {
             if !error.is_outage() || outage >= self.account.patience {
                 return Err(error);
             }
-            if self.has_come_through(name, content)? {
-                return Ok(content.version.0);
+            match self.settled(name, content)? {
+                Some(true) => return Ok(content.version.0),
+                // It came through and was replaced, or it was given up: only the writer knows.
+                None if !error.was_given_up() => return Err(error),
+                Some(false) | None => {}
             }
         }
     }
@@ -155,17 +158,21 @@ impl SharedSite {
         outcome.map(drop).map_err(|source| AccessError::write(name, source))
     }
 
-    /// Gives up an attempt whose outcome was not seen, unless its commit came through.
-    fn has_come_through(&self, name: &Name, content: ContentId) -> Result<bool, AccessError> {
+    /// Gives up an attempt whose outcome was not seen. True if its commit came through and is the
+    /// file's version now; none if it has ended and is not.
+    fn settled(&self, name: &Name, content: ContentId) -> Result<Option<bool>, AccessError> {
         let aborted = self.with(|tree| tree.abort(name, content));
         match aborted.as_ref().map_err(AccessError::refusal) {
-            Ok(()) => return Ok(false),
+            Ok(()) => return Ok(Some(false)),
             Err(Some(Refusal::AttemptEnded)) => {}
-            Err(_) => return aborted.map(|()| false),
+            Err(_) => return aborted.map(|()| None),
         }
         match self.with(|tree| tree.describe(name)) {
-            Ok(there) => Ok(there.inode == content.inode.0 && there.version() >= content.version.0),
-            Err(error) if error.refusal() == Some(Refusal::NotFound) => Ok(false),
+            Ok(there) => {
+                let is_it = (there.inode, there.version()) == (content.inode.0, content.version.0);
+                Ok(is_it.then_some(true))
+            }
+            Err(error) if error.refusal() == Some(Refusal::NotFound) => Ok(None),
             Err(error) => Err(error),
         }
     }
