@@ -90,7 +90,8 @@ impl Copies {
 
     /// A round begins: the disks that are to have copies are chosen anew.
     pub(crate) fn begin_round(&mut self, engine: &dyn Engine) -> Result<(), Failure> {
-        let chosen = chosen(Reader::new(engine, &Caller::Head)?.disks()?);
+        let reader = Reader::new(engine, &Caller::Head)?;
+        let (chosen, latest) = (chosen(reader.disks()?), reader.last_transaction()?);
         self.keepers.retain(|id, keeper| {
             chosen.iter().any(|(other, disk)| other == id && disk.generation == keeper.generation)
         });
@@ -104,7 +105,7 @@ impl Copies {
                 stuck: 0,
                 report: CopyReport::default(),
             });
-            keeper.begin_round();
+            keeper.begin_round(latest);
         }
         Ok(())
     }
@@ -193,7 +194,7 @@ impl Keeper {
         recall.encode(sender.site, &self.name, &**sender.signer, stamp)
     }
 
-    fn begin_round(&mut self) {
+    fn begin_round(&mut self, latest: TransactionNumber) {
         self.rest = self.rest.saturating_sub(1);
         self.stuck = match &self.stage {
             Stage::Feeding(feed) if !feed.is_kept() => self.stuck + 1,
@@ -202,6 +203,9 @@ impl Keeper {
         if self.stuck > STUCK_ROUNDS {
             // It does not answer, has lost what it had, or another head has begun another copy.
             (self.stage, self.stuck) = (Stage::Unknown, 0);
+        }
+        if let Stage::Feeding(feed) = &mut self.stage {
+            feed.begin_round(latest);
         }
     }
 
@@ -252,7 +256,8 @@ impl Keeper {
         match proof.handle(octets, own, now_s) {
             Proved::NotYet => {}
             Proved::Yes(at) => {
-                self.stage = Stage::Feeding(Box::new(Feed::resume(proof.edition(), at)));
+                let latest = Reader::new(engine, &Caller::Head)?.last_transaction()?;
+                self.stage = Stage::Feeding(Box::new(Feed::resume(proof.edition(), at, latest)));
             }
             Proved::No => {
                 tracing::warn!(disk = self.name.id.0, "a disk's copy is not what it was told");

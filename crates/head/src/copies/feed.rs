@@ -65,7 +65,7 @@ pub(super) struct Feed {
     base: Option<Option<(Table, Vec<u8>)>>,
     /// The last transaction whose changes were read.
     from: TransactionNumber,
-    /// The rows that were read are not complete before this.
+    /// The transaction that this round goes to: rows that were read are not complete before it.
     until: TransactionNumber,
     /// The last transaction that an order says to be complete.
     marked: Option<TransactionNumber>,
@@ -88,15 +88,15 @@ impl Feed {
         })
     }
 
-    /// A copy that goes on from a place that is proved.
-    pub(super) fn resume(edition: u64, at: CopyPoint) -> Self {
+    /// A copy that goes on from a place that is proved, to the latest transaction.
+    pub(super) fn resume(edition: u64, at: CopyPoint, latest: TransactionNumber) -> Self {
         Self {
             edition,
             at,
             uncut: Vec::new(),
             base: None,
             from: at.through,
-            until: at.through,
+            until: latest.max(at.through),
             marked: Some(at.through),
             sent: VecDeque::new(),
         }
@@ -106,7 +106,16 @@ impl Feed {
         self.edition
     }
 
-    /// Makes orders until the window is full, or nothing is missing.
+    /// A round begins. It goes to the transaction that is the latest now, and what comes meanwhile
+    /// waits for the next: a row that many transactions change is told once a round, and one order
+    /// says what is complete. A round that was not ended goes on first.
+    pub(super) fn begin_round(&mut self, latest: TransactionNumber) {
+        if self.from >= self.until {
+            self.until = latest.max(self.until);
+        }
+    }
+
+    /// Makes orders until the window is full, or nothing of this round is missing.
     pub(super) fn fill(
         &mut self,
         engine: &dyn Engine,
@@ -143,15 +152,16 @@ impl Feed {
             self.base = (!is_last).then_some(end);
             return Ok(is_last && self.from == self.until);
         }
+        let missing = self.until.0.saturating_sub(self.from.0);
+        if missing == 0 {
+            return Ok(false);
+        }
         let reader = Reader::new(engine, &Caller::Head)?;
-        let records = reader.log_after(self.from, PAGE)?;
-        let Some(last) = records.last() else {
-            return match self.from < reader.last_transaction()? {
-                true => Err(FeedError::Gap),
-                false => Ok(false),
-            };
+        let page = usize::try_from(missing).map_or(PAGE, |missing| missing.min(PAGE));
+        let records = reader.log_after(self.from, page)?;
+        let Some(last) = records.last().map(|record| record.number) else {
+            return Err(FeedError::Gap);
         };
-        let last = last.number;
         if last.0 - self.from.0 != records.len() as u64 {
             return Err(FeedError::Gap);
         }

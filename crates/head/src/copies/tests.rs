@@ -251,6 +251,36 @@ fn every_disk_gets_all_rows_and_then_the_changes() {
     assert!(reports.values().all(|it| it.through == site.latest() && it.problem.is_none()));
 }
 
+/// Under load there is always something new: an order for every few transactions would cost more
+/// than what they change, and tell rows that all of them change again and again.
+#[test]
+fn what_changes_meanwhile_waits_for_the_next_round() {
+    let mut site = Site::new(1);
+    let (mut copies, mut disks) = (site.copies(), BTreeMap::new());
+    site.round(&mut copies, &mut disks, &mut || true);
+    site.make_directories(0..600);
+    let before = (site.latest(), all_rows(&*site.engine));
+    copies.begin_round(&*site.engine).unwrap();
+    let mut complete = 0;
+    for step in 600..700 {
+        let sender = Sender { site: &site.name, epoch: LeaseEpoch(1), signer: &site.signer };
+        let mut stamp = || Stamp { time_ms: 1, nonce: [1; 8] };
+        let orders = copies.orders(&*site.engine, &sender, &mut stamp).unwrap();
+        for CopyOrder { disk, wire, .. } in orders {
+            let (_, order) = Keep::decode(&site.name, &Interest::decode(&wire).unwrap()).unwrap();
+            complete += u32::from(order.through.is_some());
+            let answer = disks.get_mut(&disk).unwrap().answer(&site.name, &wire);
+            copies.handle(&*site.engine, (disk, Some(answer)), NOW_S).unwrap();
+        }
+        site.make_directories(step..step + 1);
+    }
+    assert_eq!(complete, 1, "orders that say that all is there");
+    assert_eq!(disks.values().next().unwrap().rows(), before);
+    site.round(&mut copies, &mut disks, &mut || true);
+    let rows = disks.values().next().unwrap().rows();
+    assert_eq!(rows, (site.latest(), all_rows(&*site.engine)));
+}
+
 #[test]
 fn answers_may_be_lost_and_heads_may_change() {
     let mut site = Site::new(1);
