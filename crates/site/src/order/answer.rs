@@ -1,7 +1,7 @@
 //! Answers of disks, as signed Data under the name of the order's Interest.
 
 use byname_catalog::id::{ContentId, LeaseEpoch};
-use byname_packet::{Data, DataBuilder, DecodeError, NameRef, SignError, Signer};
+use byname_packet::{Data, DataBuilder, DecodeError, NameRef, NullSigner, SignError, Signer};
 
 use crate::codec::{Fields, Writer, bad_value};
 use crate::numbers as tag;
@@ -107,7 +107,7 @@ refusals! {
 }
 
 impl InsertAnswer {
-    /// The packet, signed by the disk.
+    /// The packet, signed by the disk; a receipt proves itself, and needs no signature around it.
     ///
     /// # Errors
     /// [`SignError`] of the signer.
@@ -127,6 +127,10 @@ impl InsertAnswer {
             Self::Pulling { .. } => false,
             Self::Stored(_) => true,
             Self::Refused(refusal) => !refusal.is_retryable(),
+        };
+        let signer = match self {
+            Self::Stored(_) => &NullSigner,
+            Self::Pulling { .. } | Self::Refused(_) => signer,
         };
         sign(name, is_final, &writer, signer)
     }
