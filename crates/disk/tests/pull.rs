@@ -108,7 +108,7 @@ impl Scene {
 
 #[test]
 fn contents_of_all_shapes_are_stored_with_their_checksums() {
-    for len in [0, 1, 8192, 8193, 3 * 1024 * 1024 + 5] {
+    for len in [0, 1, 8192, 8193, 128 << 10, 3 * 1024 * 1024 + 5] {
         let content = octets(len);
         let mut scene = scene(&content);
         let (kept, seen) = scene.pull(&order(&content));

@@ -13,7 +13,6 @@ use byname_packet::{DataBuilder, InterestBuilder, Name, NullSigner, Packet};
 use byname_transfer::congestion::{Congestion, WINDOW_MAX};
 use byname_transfer::fetch::{Fetch, FetchConfig, NackKind, SegmentRuns};
 use byname_transfer::flow::Flow;
-use byname_transfer::request::INTEREST_LIFETIME_MS;
 
 use crate::program::{Now, Program};
 use crate::random::Random;
@@ -178,7 +177,6 @@ impl Sink {
             let mut wire = Vec::with_capacity(128);
             InterestBuilder::new(job.name.with_segment(segment).view())
                 .nonce((random.draw() as u32).to_be_bytes())
-                .lifetime_ms(INTEREST_LIFETIME_MS)
                 .encode(&mut wire);
             out.push_back(wire);
             *asked += 1;

@@ -43,7 +43,7 @@ pub use order::{
 pub use receipt::SignedReceipt;
 pub use reply::{HeadFailure, Outcome, Reply, SiteAnswer};
 pub use speaks_for::SpeaksFor;
-pub use stamp::{COMMAND_LIFETIME_MS, Stamp};
+pub use stamp::Stamp;
 pub use ticket::{
     Origin, Terms, TermsDisk, Ticket, TicketError, VALIDITY_AFTER_S, VALIDITY_BEFORE_S,
 };

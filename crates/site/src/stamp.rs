@@ -2,9 +2,6 @@
 
 use byname_packet::{InterestBuilder, SignError, SignatureExtra, Signer};
 
-/// Lifetime of commands and orders, in milliseconds. Whoever answers may take half of it.
-pub const COMMAND_LIFETIME_MS: u64 = 4000;
-
 /// Elements of a signed Interest that make it like no other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stamp {
@@ -27,7 +24,8 @@ impl Stamp {
     }
 }
 
-/// A signed Interest to a head or a disk.
+/// A signed Interest to a head or a disk. It lives as long as one that does not say, 4 s; whoever
+/// answers may take half of it.
 pub(crate) fn sign_with(
     builder: &InterestBuilder<'_>,
     signer: &dyn Signer,
@@ -35,7 +33,7 @@ pub(crate) fn sign_with(
 ) -> Result<Vec<u8>, SignError> {
     let mut wire = Vec::new();
     let builder = builder.clone().must_be_fresh(true);
-    builder.lifetime_ms(COMMAND_LIFETIME_MS).encode_signed(signer, extra, &mut wire)?;
+    builder.encode_signed(signer, extra, &mut wire)?;
     let (len, max) = (wire.len(), byname_packet::MAX_PACKET_BYTES);
     if len > max { Err(SignError::TooLarge { len, max }) } else { Ok(wire) }
 }

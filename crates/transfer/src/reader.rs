@@ -15,6 +15,7 @@ mod plan;
 mod random;
 mod replicas;
 mod speculative;
+mod whole;
 
 pub use faults::{REFUSED_MAX, Refused};
 pub use foreign::PARKED_MAX;

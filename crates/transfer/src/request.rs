@@ -12,9 +12,6 @@ use crate::fetch::{Class, Fetch, FetchConfig, FetchFailure, NackKind, SegmentRun
 use crate::flow::Flow;
 use crate::versions::VersionMemory;
 
-/// Lifetime of the Interests that are sent. Retransmission does not wait for it.
-pub const INTEREST_LIFETIME_MS: u64 = 4000;
-
 /// An Interest to send; the driver adds the Nonce.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Request {
@@ -46,7 +43,8 @@ impl Request {
         Request { must_be_fresh: true, ..Self::prefix(name) }
     }
 
-    /// Appends the Interest to `out`.
+    /// Appends the Interest to `out`. It lives as long as one that does not say: retransmission
+    /// does not wait for that.
     pub fn encode(&self, nonce: [u8; 4], out: &mut Vec<u8>) {
         InterestBuilder::new(self.name.view())
             .can_be_prefix(self.can_be_prefix)
@@ -54,7 +52,6 @@ impl Request {
             .forwarding_hint(self.hint.as_slice())
             .past_caches(self.past_caches)
             .nonce(nonce)
-            .lifetime_ms(INTEREST_LIFETIME_MS)
             .encode(out);
     }
 

@@ -22,10 +22,12 @@ mod rootless;
 mod span_buffer;
 mod spans;
 mod units;
+mod whole;
 
 pub use assembler::{Assembler, SEGMENT_BYTES_MIN};
 pub use span_buffer::{SPAN_UNITS, SPANS_MAX};
 pub use units::{UNITS_PER_CHUNK, UnitSet};
+pub use whole::WHOLE_BYTES_MAX;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::{Range, RangeInclusive};
@@ -89,6 +91,8 @@ pub struct Verifier {
     tree: tree::Verifier,
     /// No root yet: segments of level 1 are given here only if their own signature counts.
     is_rootless: bool,
+    /// All units together prove themselves: no node is asked for yet.
+    is_whole: bool,
     content: Assembler,
     levels: Vec<Assembler>,
     verified: UnitSet,
@@ -133,6 +137,7 @@ impl Verifier {
         Verifier {
             tree,
             is_rootless: false,
+            is_whole: false,
             content: Assembler::new(size, segment_bytes),
             levels,
             verified,
@@ -244,7 +249,7 @@ impl Verifier {
     /// A unit will have to be checked: asks for the nodes that prove it. Returns its node if that
     /// is not here.
     pub fn prepare_unit(&mut self, unit: u64) -> Option<NodeId> {
-        let node = self.tree.shape().node_of_unit(unit)?;
+        let node = self.tree.shape().node_of_unit(unit).filter(|_| !self.is_whole)?;
         if self.present_node == Some(node.index) {
             return None;
         }
@@ -346,7 +351,7 @@ impl Verifier {
         let check = self.tree.check(unit, bytes);
         if let Check::Need(node) = check {
             self.park(unit, Parked { bytes: bytes.into(), origin });
-            return self.need(node);
+            return self.need_unless_whole(node, out);
         }
         self.take_checked(unit, bytes, (origin, check == Check::Verified), out);
     }

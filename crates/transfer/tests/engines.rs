@@ -179,7 +179,15 @@ impl World {
         publisher: &Publisher,
         network: &mut Network<'_>,
     ) -> Result<Vec<u8>, ReadError> {
-        let mut reader = Reader::new(plan, selection, FetchConfig::default());
+        self.read_by(Reader::new(plan, selection, FetchConfig::default()), publisher, network)
+    }
+
+    fn read_by(
+        &mut self,
+        mut reader: Reader,
+        publisher: &Publisher,
+        network: &mut Network<'_>,
+    ) -> Result<Vec<u8>, ReadError> {
         let mut bytes = Vec::new();
         for _ in 0..1_000_000 {
             if let Some(failure) = reader.failure() {
@@ -270,6 +278,69 @@ fn a_range_asks_for_its_units_and_their_nodes_only() {
     let bytes = world.read(plan, selection, &publisher, &mut clean).expect("it arrives");
     assert!(bytes[start..] == sample(size)[start..]);
     assert_eq!(world.request_count - before, 2 + 2, "two units, a node and its parent");
+}
+
+/// Reads an object as who wants it whole.
+fn read_whole(
+    (publisher, name): &(Publisher, Name),
+    network: &mut Network<'_>,
+) -> (Result<Vec<u8>, ReadError>, u64) {
+    let mut world = World::trusting(publisher);
+    let discovered = world.discover(name, publisher, &mut clean).expect("it is there");
+    let plan = ObjectPlan::new(&discovered.metadata, false).expect("a plan");
+    let mut reader = Reader::new(plan, Selection::All, FetchConfig::default());
+    reader.verify_whole();
+    let before = world.request_count;
+    (world.read_by(reader, publisher, network), world.request_count - before)
+}
+
+#[test]
+fn whoever_wants_a_small_object_whole_asks_for_its_segments_only() {
+    for (size, requests) in [(8192, 1), (8193, 2), (65_536, 8), (131_072, 16), (131_073, 17 + 1)] {
+        let (bytes, request_count) = read_whole(&with_file(size), &mut clean);
+        assert!(bytes.expect("it arrives") == sample(size));
+        assert_eq!(request_count, requests, "{size} octets");
+    }
+}
+
+#[test]
+fn an_object_that_is_wanted_whole_arrives_over_any_network_that_others_do() {
+    let mut spoilt_count = 0;
+    for seed in 0..12 {
+        let size = [8193, 65_536, 131_072][seed as usize % 3];
+        let mut file = with_file(size);
+        let name = file.1.clone();
+        file.0.object_mut(&name).segment_bytes = [8192, 1024, 5000][seed as usize / 3 % 3];
+        let (mut random, mut spoilt) = (random(seed + 1), 0);
+        let (bytes, _) = read_whole(&file, &mut |_, reply| match (random() % 20, reply) {
+            (0, _) => (Reply::Silence, vec![]),
+            (1, _) => (Reply::Nack(nack_reason::CONGESTION), vec![2 * MS]),
+            // Each of the first few packets may be somebody else's.
+            (2..=6, Reply::Data(mut wire)) if spoilt < 3 => {
+                spoilt += 1;
+                let middle = wire.len() / 2;
+                wire[middle] ^= 1;
+                (Reply::Data(wire), vec![MS])
+            }
+            (_, reply) => (reply, vec![MS + random() % (30 * MS)]),
+        });
+        assert!(bytes.expect("it arrives") == sample(size), "seed {seed}");
+        spoilt_count += spoilt;
+    }
+    assert!(spoilt_count > 6, "{spoilt_count} packets were somebody else's");
+}
+
+#[test]
+fn an_object_that_is_wanted_whole_and_is_another_is_refused() {
+    let (bytes, _) = read_whole(&with_file(65_536), &mut |interest, reply| match reply {
+        Reply::Data(mut wire) if interest.name.last().and_then(|it| it.segment()) == Some(3) => {
+            let middle = wire.len() / 2;
+            wire[middle] ^= 1;
+            (Reply::Data(wire), vec![MS])
+        }
+        reply => (reply, vec![MS]),
+    });
+    assert!(matches!(bytes, Err(ReadError::BadUnit { unit: 3, .. })), "{bytes:?}");
 }
 
 #[test]

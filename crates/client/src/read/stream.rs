@@ -113,6 +113,11 @@ impl<'a> ReadJob<'a> {
         job
     }
 
+    /// The sink wants nothing before all of it is verified, if it is small.
+    pub(crate) fn verify_whole(&mut self) {
+        self.reader.verify_whole();
+    }
+
     /// Bytes handed out.
     pub(crate) fn into_outcome(self) -> Result<u64, ClientError> {
         self.outcome.expect("the driver hands out jobs that are done")

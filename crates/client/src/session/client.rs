@@ -273,8 +273,9 @@ impl Client {
 
     /// Reads a whole version whose plan is known without discovery, to `sink`, in ascending order:
     /// verified by the root of the plan, from the replicas that it names. Units that an older
-    /// version has, in the same place of a file here, are taken from that file. Returns the number
-    /// of bytes.
+    /// version has, in the same place of a file here, are taken from that file. A small version
+    /// without an older one is handed out as a whole, and its tree asked for only if it is not what
+    /// was signed. Returns the number of bytes.
     ///
     /// # Errors
     /// As [`Client::read_range`].

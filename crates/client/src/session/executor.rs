@@ -213,8 +213,12 @@ impl<'a> Executor<'a> {
         // Whoever is asked is named by the plan. If no route leads there any more, it is gone.
         let no_route_ns = config.fetch().no_route_ns;
         let fetch = FetchConfig { no_route_ns, ..config.fetch_begun() };
+        let is_all_new = older.is_none();
         let source = StreamSource { plan, site: None, older };
-        let job = ReadJob::new(source, 0..u64::MAX, true, fetch, sink);
+        let mut job = ReadJob::new(source, 0..u64::MAX, true, fetch, sink);
+        if is_all_new {
+            job.verify_whole();
+        }
         self.ready.push_back(ExecutorJob::Stream(Box::new(job), call));
     }
 

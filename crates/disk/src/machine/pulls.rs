@@ -10,8 +10,9 @@ use std::collections::BTreeMap;
 
 use byname_catalog::id::{ContentId, Version};
 use byname_security::key::KeyId;
+use byname_transfer::verify::WHOLE_BYTES_MAX;
 
-use super::{Action, Claimed, Machine, Progress, Refusal, State};
+use super::{Action, Claimed, Limits, Machine, Progress, Refusal, State};
 use crate::error::StoreFailure;
 use crate::pull::{Kept, Pull};
 
@@ -61,6 +62,16 @@ impl Pulling {
     fn is_awaited(&self) -> bool {
         let is_ending = self.is_unwanted || self.ending.is_some();
         !is_ending && self.received_bytes < self.claim.size
+    }
+
+    /// When it has failed unless it brings enough before. What is small shows only at its end that
+    /// it has come, since it is verified as a whole.
+    fn late_ns(&self, limits: &Limits) -> u64 {
+        let floors = match self.claim.size {
+            0..=WHOLE_BYTES_MAX => self.claim.size.div_ceil(limits.floor_bytes.max(1)).max(1),
+            _ => 1,
+        };
+        self.mark.0.saturating_add(limits.floor_ns.saturating_mul(floors))
     }
 
     /// Octets a second since it began.
@@ -179,16 +190,14 @@ impl Machine {
     /// When a pull has had its time, or somebody has waited for his.
     pub(super) fn pulls_timeout(&self) -> Option<u64> {
         let awaited = self.pulling.values().filter(|pulling| pulling.is_awaited());
-        let floor = awaited.map(|it| it.mark.0.saturating_add(self.limits.floor_ns)).min();
+        let floor = awaited.map(|it| it.late_ns(&self.limits)).min();
         let turn = self.turn().map(|(at_ns, _)| at_ns);
         floor.into_iter().chain(turn).min()
     }
 
     pub(super) fn end_late_pulls(&mut self, now_ns: u64) {
-        let floor_ns = self.limits.floor_ns;
-        let is_late = |pulling: &Pulling| {
-            pulling.is_awaited() && pulling.mark.0.saturating_add(floor_ns) <= now_ns
-        };
+        let is_late =
+            |pulling: &Pulling| pulling.is_awaited() && pulling.late_ns(&self.limits) <= now_ns;
         let late = self.pulling.iter().filter(|(_, pulling)| is_late(pulling));
         let late: Vec<ContentId> = late.map(|(content, _)| *content).collect();
         for content in late {

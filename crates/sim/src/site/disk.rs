@@ -239,7 +239,7 @@ impl SiteDisk {
             let content = work.pull.content;
             match Receiving::begin(&work.pull, &running.directory) {
                 Ok(receiving) => {
-                    let fetching = Fetching::new(work.pull.plan(), self.random.draw());
+                    let fetching = Fetching::whole(work.pull.plan(), self.random.draw());
                     let (pull, stop, last_ns) = (work.pull, work.stop, now.now_ns);
                     let pull = PullInFlight { pull, stop, fetching, receiving, last_ns };
                     running.pulls.insert(content, pull);

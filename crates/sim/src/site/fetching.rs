@@ -40,6 +40,13 @@ impl Fetching {
         }
     }
 
+    /// Reads as a disk pulls: a small content is taken as a whole.
+    pub(super) fn whole(plan: ObjectPlan, seed: u64) -> Self {
+        let mut fetching = Self::new(plan, seed);
+        fetching.reader.verify_whole();
+        fetching
+    }
+
     fn with<T>(
         &mut self,
         now: Now,

@@ -49,6 +49,8 @@ impl Verifier {
             out(first * UNIT_BYTES as u64, &span.bytes);
             self.verified.insert_run(units);
             self.release_node(first);
+        } else if is_new && self.take_whole_span(&span, out) {
+            // No node was needed.
         } else {
             // Something is wrong or missing, so each unit is checked alone.
             for (unit, bytes) in units.zip(span.bytes.chunks(UNIT_BYTES)) {

@@ -176,10 +176,7 @@ impl WriterCore {
     /// Asks for a certificate; the answer that needs it comes again when it is there.
     fn fetch_certificate(&mut self, name: &Name, now: Now) {
         let mut wire = Vec::new();
-        InterestBuilder::new(name.view())
-            .can_be_prefix(true)
-            .lifetime_ms(byname_site::COMMAND_LIFETIME_MS)
-            .encode(&mut wire);
+        InterestBuilder::new(name.view()).can_be_prefix(true).encode(&mut wire);
         if self.asks.about(name.view()).is_none() {
             self.asks.ask(About::Certificate, wire, now.now_ns);
         }
