@@ -3,7 +3,6 @@
 
 use byname_catalog::id::ContentId;
 use byname_packet::{Data, DataBuilder, DecodeError, SignError, Signer};
-use byname_transfer::numbers::SEGMENT_FRESHNESS_MS;
 
 use crate::codec::{Fields, Writer, bad_value};
 use crate::names::SiteName;
@@ -31,7 +30,7 @@ impl Claim {
         writer.octets(tag::CONTENT_ROOT, &self.root);
         let name = site.claim(self.content);
         let mut wire = Vec::new();
-        let builder = DataBuilder::new(name.view()).freshness_ms(SEGMENT_FRESHNESS_MS);
+        let builder = DataBuilder::new(name.view());
         builder.encode(&writer.0, signer, &mut wire)?;
         Ok(wire)
     }

@@ -2,7 +2,6 @@
 
 use byname_catalog::Receipt;
 use byname_packet::{Data, DataBuilder, DecodeError, SignError, Signer};
-use byname_transfer::numbers::SEGMENT_FRESHNESS_MS;
 
 use crate::codec::{Fields, Writer, bad_value};
 use crate::names::{DiskName, SiteName};
@@ -32,7 +31,7 @@ impl SignedReceipt {
         write_checksums(&mut writer, *checksums);
         let name = site.receipt(&self.disk, *content);
         let mut wire = Vec::new();
-        let builder = DataBuilder::new(name.view()).freshness_ms(SEGMENT_FRESHNESS_MS);
+        let builder = DataBuilder::new(name.view());
         builder.encode(&writer.0, signer, &mut wire)?;
         Ok(wire)
     }

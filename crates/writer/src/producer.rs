@@ -7,7 +7,6 @@ use byname_catalog::id::ContentId;
 use byname_packet::{DataBuilder, Interest, Name, NullSigner, NumberComponent};
 use byname_site::SiteName;
 use byname_transfer::naming::{self, Aspect, Part, Request};
-use byname_transfer::numbers::SEGMENT_FRESHNESS_MS;
 
 use crate::source::Source;
 
@@ -57,8 +56,8 @@ impl Producer {
         };
         let last = NumberComponent::segment(last);
         let mut wire = Vec::with_capacity(len + 256);
-        let builder = DataBuilder::new(interest.name).freshness_ms(SEGMENT_FRESHNESS_MS);
-        let builder = builder.final_block_id(last.as_component());
+        // Nobody asks writers for what is fresh: a version never changes.
+        let builder = DataBuilder::new(interest.name).final_block_id(last.as_component());
         builder.encode(&octets, &NullSigner, &mut wire).ok()?;
         Some(wire)
     }

@@ -124,8 +124,8 @@ impl InsertAnswer {
             Self::Refused(refusal) => writer.number(tag::REFUSED, *refusal as u8),
         }
         let is_final = match self {
-            Self::Pulling { .. } => false,
-            Self::Stored(_) => true,
+            // Whoever asks again gets the receipt again: no cache needs to keep it.
+            Self::Pulling { .. } | Self::Stored(_) => false,
             Self::Refused(refusal) => !refusal.is_retryable(),
         };
         let signer = match self {
