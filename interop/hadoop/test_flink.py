@@ -26,10 +26,9 @@ class Flink(Case):
         printed = self.lab.run([nodes.byname_binary(), "hadoop-conf", site.link, "--authority",
                                 "lab"], site.env)
         self.assertEqual(printed.code, 0, str(printed))
-        # Flink flushes to readers whatever it writes; nobody reads it before it is closed.
-        more = {"fs.ndn.home": site.env["BYNAME_HOME"], "fs.ndn.hflush": "ignore"}
-        rows = "".join(f"<property><name>{key}</name><value>{value}</value></property>\n"
-                       for key, value in more.items())
+        # Flink flushes to readers whatever it writes.
+        home = site.env["BYNAME_HOME"]
+        rows = f"<property><name>fs.ndn.home</name><value>{home}</value></property>\n"
         settings = self.lab.path("conf/core-site.xml")
         settings.write_text(printed.stdout.decode().replace(
             "</configuration>", rows + "</configuration>"))

@@ -363,13 +363,13 @@ JNIEXPORT void JNICALL Java_byname_hadoop_Native_siteTruncate(JNIEnv *env, jclas
 JNIEXPORT jlong JNICALL Java_byname_hadoop_Native_sitePut(JNIEnv *env, jclass type, jlong site,
                                                           jbyteArray octets, jint spool, jint mode,
                                                           jint replicas, jboolean exclusive,
-                                                          jlong base) {
+                                                          jlong base, jboolean grown) {
   (void)type;
   uint64_t version = 0;
   struct path path = path_of(env, octets);
   if (path.made) {
     byname_put_options options = BYNAME_INIT(byname_put_options);
-    options.flags = exclusive ? BYNAME_SITE_EXCLUSIVE : 0;
+    options.flags = (exclusive ? BYNAME_SITE_EXCLUSIVE : 0) | (grown ? BYNAME_SITE_GROWN : 0);
     options.mode = (uint32_t)mode;
     options.replicas = (uint32_t)replicas;
     options.base_version = (uint64_t)base;

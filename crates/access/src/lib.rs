@@ -11,6 +11,7 @@
 mod account;
 mod acl;
 mod described;
+mod edges;
 mod error;
 mod head;
 mod mapping;

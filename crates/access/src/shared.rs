@@ -17,6 +17,7 @@ use byname_site::Ticket;
 use byname_writer::{Source, Writer};
 
 use crate::account::Account;
+use crate::edges::Edges;
 use crate::error::AccessError;
 use crate::place::place;
 use crate::tree::Tree;
@@ -45,6 +46,9 @@ pub struct PutOptions {
     pub policy: PolicyChanges,
     /// The version that it takes the place of: whatever else is there by now stays.
     pub base: Option<u64>,
+    /// Since this local file was put the last time, octets were only added at its end: only those
+    /// are read.
+    pub is_grown: bool,
 }
 
 /// A user at a site. See the module.
@@ -53,6 +57,7 @@ pub struct SharedSite {
     stop: Stop,
     trees: Pool<Tree>,
     writers: Pool<Connected>,
+    edges: Edges,
     /// A connection was made: from now on outages are waited for.
     was_reached: AtomicBool,
 }
@@ -68,7 +73,8 @@ impl SharedSite {
     /// Nothing is connected yet. What runs gives up when `stop` says so.
     pub fn new(account: Account, stop: Stop) -> Self {
         let (trees, writers) = (Pool::new(TREES_MAX), Pool::new(WRITERS_MAX));
-        Self { account, stop, trees, writers, was_reached: AtomicBool::new(false) }
+        let (edges, was_reached) = (Edges::default(), AtomicBool::new(false));
+        Self { account, stop, trees, writers, edges, was_reached }
     }
 
     /// Who acts.
@@ -106,7 +112,11 @@ impl SharedSite {
     pub fn put(&self, name: &Name, file: File, options: &PutOptions) -> Result<u64, AccessError> {
         let is_stopped = || self.stop.is_requested();
         let place = place(&self.account.site, name.view())?;
-        let source = Source::of_file(Path::new("the local file"), file, &is_stopped);
+        let path = Path::new("the local file");
+        let source = match options.is_grown {
+            true => self.edges.grown(path, file, &is_stopped),
+            false => self.edges.whole(path, file, &is_stopped),
+        };
         let source = source.map_err(|source| AccessError::write(name, source))?;
         let source = Arc::new(source.made_now(options.mode));
         let create = Create {

@@ -15,6 +15,7 @@ use byname_site::SiteName;
 use crate::copies::{Copies, Editions, KeepOrder};
 use crate::error::{DiskError, StoreFailure};
 use crate::files::{Files, LockGuard, SystemFiles, write_durably};
+use crate::growth::Growths;
 use crate::incoming::Incoming;
 use crate::label::Label;
 use crate::layout::Layout;
@@ -34,6 +35,7 @@ pub struct DiskDirectory {
     hidden: Hidden,
     /// Those of the hidden contents that are to be put into quarantine.
     unfit: Mutex<BTreeSet<ContentId>>,
+    growths: Arc<Growths>,
     _lock: Box<dyn LockGuard>,
 }
 
@@ -116,7 +118,8 @@ impl DiskDirectory {
         let copies = Copies::open(layout.files.clone(), layout.catalog(), &site)?;
         let (copies, hidden) = (Mutex::new(copies), Hidden::new(scan.hidden()));
         let unfit = Mutex::new(scan.unfit.clone());
-        Ok((Self { layout, label, copies, hidden, unfit, _lock: lock }, scan))
+        let growths = Arc::default();
+        Ok((Self { layout, label, copies, hidden, unfit, growths, _lock: lock }, scan))
     }
 
     /// What disk it is.
@@ -173,6 +176,21 @@ impl DiskDirectory {
     pub fn begin(&self, content: ContentId, size: u64) -> Result<Incoming, StoreFailure> {
         self.put_aside(content)?;
         Incoming::begin(self.layout.clone(), content, size)
+    }
+
+    /// Begins to take content that begins as an older version does; `bytes` are new.
+    pub(crate) fn begin_grown(
+        &self,
+        content: ContentId,
+        bytes: u64,
+    ) -> Result<Incoming, StoreFailure> {
+        self.put_aside(content)?;
+        Incoming::open(self.layout.clone(), content, bytes)
+    }
+
+    /// What is remembered of files that are rewritten.
+    pub(crate) fn growths(&self) -> &Arc<Growths> {
+        &self.growths
     }
 
     fn put_all_aside(&self) -> Result<(), StoreFailure> {

@@ -66,6 +66,9 @@ pub trait OpenFile: Debug + Send {
     fn reserve(&mut self, bytes: u64) -> io::Result<()>;
     /// Appends octets.
     fn write(&mut self, octets: &[u8]) -> io::Result<()>;
+    /// Appends octets of another file, from a place in it that is a whole number of units; shared
+    /// with it where the file system can do that. Fails if they are not all there.
+    fn take(&mut self, from: &Path, offset: u64, bytes: u64) -> io::Result<()>;
     /// Makes all octets durable; the name is not.
     fn sync(&mut self) -> io::Result<()>;
     /// Facts about it.
@@ -170,6 +173,16 @@ impl OpenFile for File {
 
     fn write(&mut self, octets: &[u8]) -> io::Result<()> {
         self.write_all(octets)
+    }
+
+    fn take(&mut self, from: &Path, offset: u64, bytes: u64) -> io::Result<()> {
+        let mut from = File::open(from)?;
+        from.seek(SeekFrom::Start(offset))?;
+        // Between files that is one call of the kernel, which shares blocks if it can.
+        match io::copy(&mut from.take(bytes), self)? == bytes {
+            true => Ok(()),
+            false => Err(io::ErrorKind::UnexpectedEof.into()),
+        }
     }
 
     fn sync(&mut self) -> io::Result<()> {

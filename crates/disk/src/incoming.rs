@@ -7,6 +7,7 @@
 use std::io;
 
 use byname_catalog::id::ContentId;
+use rustix::io::Errno;
 
 use crate::error::StoreFailure;
 use crate::files::{OpenFile, write_durably};
@@ -17,6 +18,18 @@ use crate::record::Record;
 /// record what is dropped. It is this much, or this part of a small file system.
 const SPARE_BYTES_MAX: u64 = 64 << 20;
 const SPARE_PART: u64 = 64;
+/// Octets that are taken from another content together.
+const TAKEN_BYTES: u64 = 16 << 20;
+
+/// True if so many octets leave what no content gets.
+fn has_room(layout: &Layout, bytes: u64) -> io::Result<bool> {
+    let (free_bytes, total_bytes) = layout.files.room(&layout.root)?;
+    let spare_bytes = SPARE_BYTES_MAX.min(total_bytes / SPARE_PART);
+    Ok(bytes.checked_add(spare_bytes).is_some_and(|wanted| wanted <= free_bytes))
+}
+
+/// Is told of octets that are there, and says whether to go on.
+pub type OnBytes<'a> = dyn FnMut(u64) -> io::Result<()> + 'a;
 
 /// A step after which more is durable than before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -61,22 +74,54 @@ impl Incoming {
         content: ContentId,
         size: u64,
     ) -> Result<Self, StoreFailure> {
-        // Asking for more than there is would take all there is from everybody for a moment.
-        let room = layout.files.room(&layout.root);
-        let (free_bytes, total_bytes) = room.map_err(|error| StoreFailure::of(&error))?;
-        let spare_bytes = SPARE_BYTES_MAX.min(total_bytes / SPARE_PART);
-        if size > free_bytes.saturating_sub(spare_bytes) {
-            return Err(StoreFailure::Full);
-        }
-        let file = layout.files.create(&layout.incoming_object(content));
-        let file = file.map_err(|error| StoreFailure::of(&error))?;
-        let mut incoming = Self { layout, content, file };
+        let mut incoming = Self::open(layout, content, size)?;
         if size > 0
             && let Err(error) = incoming.file.reserve(size)
         {
             return Err(incoming.give_up(StoreFailure::of(&error)));
         }
         Ok(incoming)
+    }
+
+    /// Begins with nothing reserved; there is room for so many octets.
+    pub(crate) fn open(
+        layout: Layout,
+        content: ContentId,
+        bytes: u64,
+    ) -> Result<Self, StoreFailure> {
+        // Asking for more than there is would take all there is from everybody for a moment.
+        if has_room(&layout, bytes).map_err(|error| StoreFailure::of(&error))? {
+            let file = layout.files.create(&layout.incoming_object(content));
+            let file = file.map_err(|error| StoreFailure::of(&error))?;
+            return Ok(Self { layout, content, file });
+        }
+        Err(StoreFailure::Full)
+    }
+
+    /// Begins with the first octets of content that is stored; `on_bytes` is told of those that are
+    /// there.
+    ///
+    /// # Errors
+    /// What the system says, or `on_bytes`. `NotFound` if that content is gone.
+    pub(crate) fn take(
+        &mut self,
+        older: ContentId,
+        bytes: u64,
+        on_bytes: &mut OnBytes<'_>,
+    ) -> io::Result<()> {
+        let from = self.layout.object(older);
+        let mut offset = 0;
+        while offset < bytes {
+            // Where blocks are not shared, this takes as much as any content.
+            if !has_room(&self.layout, 0)? {
+                return Err(Errno::NOSPC.into());
+            }
+            let piece = TAKEN_BYTES.min(bytes - offset);
+            self.file.take(&from, offset, piece)?;
+            on_bytes(piece)?;
+            offset += piece;
+        }
+        Ok(())
     }
 
     /// Takes the next octets.

@@ -318,6 +318,7 @@ impl Shared {
         let mut watch = Progress {
             shared: self,
             content: work.content,
+            stop,
             untold_bytes: 0,
             left_bytes: work.size,
         };
@@ -429,11 +430,16 @@ impl Shared {
 struct Progress<'a> {
     shared: &'a Shared,
     content: ContentId,
+    stop: &'a Stop,
     untold_bytes: u64,
     left_bytes: u64,
 }
 
 impl Watch for Progress<'_> {
+    fn is_stopped(&self) -> bool {
+        self.stop.is_requested()
+    }
+
     fn on_waiting(&mut self, is_begin: bool) {
         match is_begin {
             true => self.shared.load.begin(),

@@ -206,3 +206,83 @@ fn what_an_older_version_has_is_not_asked_of_the_writer() {
     let other: Vec<u8> = older.iter().map(|octet| octet ^ 1).collect();
     assert!(asked_for(&older, &other) < all + 16, "little more than without an older version");
 }
+
+/// A disk that pulls one version after the other of a file.
+struct Growing {
+    scene: Scene,
+    version: u64,
+}
+
+impl Growing {
+    fn new() -> Self {
+        Self { scene: scene(&[]), version: 1 }
+    }
+
+    fn path(&self) -> std::path::PathBuf {
+        let object = self.scene.directory.path().join("disk/objects/05");
+        object.join(format!("0000000000000005-{:016x}", self.version))
+    }
+
+    /// Pulls the next version, and returns the packets that the writer was asked for.
+    fn pull(&mut self, content: &[u8]) -> u64 {
+        let before = self.scene.writer.counters().interests;
+        let older = ContentId { version: Version(self.version), ..CONTENT };
+        self.version += 1;
+        let next = ContentId { version: Version(self.version), ..CONTENT };
+        let path = content_path(next.inode.0, next.version.0);
+        self.scene.files.put(std::str::from_utf8(&path).unwrap(), content).unwrap();
+        let pulled = Pull {
+            content: next,
+            name: name(&format!("/site/32=file/seq=5/v={}", self.version)),
+            older: (self.version > 2).then_some(older),
+            ..order(content)
+        };
+        let (kept, seen) = self.scene.pull(&pulled);
+        let kept = kept.unwrap();
+        assert_eq!(seen.bytes, content.len() as u64);
+        assert_eq!(kept.checksums.crc32c, crc32c::crc32c(content));
+        assert_eq!(kept.checksums.adler32, adler2::adler32_slice(content));
+        assert!(std::fs::read(self.path()).unwrap() == content, "version {}", self.version);
+        self.scene.writer.counters().interests - before
+    }
+}
+
+#[test]
+fn of_a_file_that_grows_only_what_is_new_is_asked_for() {
+    let mut growing = Growing::new();
+    let content = octets(6 << 20);
+    growing.pull(&content[..5_000_001]);
+    growing.pull(&content[..5_000_002]);
+    for end in [5_000_003, 5_008_192, 5_008_193, 5_100_000, 5 << 20, (5 << 20) + 1, 6 << 20] {
+        let before = std::fs::metadata(growing.path()).unwrap().len();
+        let units = (end as u64 - before).div_ceil(8192) + 2;
+        let asked = growing.pull(&content[..end]);
+        // And at most six nodes, of two or three levels.
+        assert!(asked <= units + 6, "{asked} packets for {units} units to {end}");
+    }
+}
+
+#[test]
+fn what_only_seems_to_have_grown_is_pulled_as_a_whole() {
+    let content = octets(1 << 20);
+    let mut growing = Growing::new();
+    growing.pull(&content[..800_000]);
+    growing.pull(&content[..900_000]);
+    // The unit that is compared is the same, another one is not.
+    let mut other = content.clone();
+    other[3] ^= 1;
+    growing.pull(&other);
+    growing.pull(&content);
+    // And one of which the compared one differs, too.
+    let inverse: Vec<u8> = content.iter().chain(&content).map(|octet| octet ^ 1).collect();
+    growing.pull(&inverse);
+    let longer: Vec<u8> = inverse.iter().copied().chain(octets(9)).collect();
+    assert!(growing.pull(&longer) < 12);
+    // What it would be made from is gone, or is not whole any more.
+    let longer: Vec<u8> = longer.iter().copied().chain(octets(9)).collect();
+    std::fs::remove_file(growing.path()).unwrap();
+    assert!(growing.pull(&longer) > 128);
+    std::fs::File::options().write(true).open(growing.path()).unwrap().set_len(100_000).unwrap();
+    let longer: Vec<u8> = longer.iter().copied().chain(octets(9)).collect();
+    growing.pull(&longer);
+}

@@ -206,6 +206,10 @@ inline Struct byname_init() {
 // byname_site_set_xattr: fail with ENODATA if it is not there.
 #define BYNAME_SITE_REPLACE 8
 
+// byname_site_put: since this file was put here the last time, octets were only added at its end.
+// What was there is not read again.
+#define BYNAME_SITE_GROWN 16
+
 // Bits of `byname_site_changes.wanted`: the member of that name is a new value.
 #define BYNAME_CHANGE_MODE 1
 
@@ -574,7 +578,7 @@ typedef struct byname_site_acl {
 typedef struct byname_put_options {
   // sizeof(byname_put_options), set by the caller.
   uint32_t struct_size;
-  // BYNAME_SITE_PARENTS, BYNAME_SITE_EXCLUSIVE.
+  // BYNAME_SITE_PARENTS, BYNAME_SITE_EXCLUSIVE, BYNAME_SITE_GROWN.
   uint32_t flags;
   // Permission bits of a new file.
   uint32_t mode;
@@ -898,4 +902,4 @@ int64_t byname_site_servers(byname_site site,
 
 #endif  /* BYNAME_H */
 
-// Digest of sources and text: 257b28c2177bbb25
+// Digest of sources and text: 0b619f9b46112626

@@ -12,12 +12,14 @@
 //! of at most one unit has no levels and is checked by the ordinary hash.
 
 mod build;
+mod frontier;
 mod hash;
 mod proof;
 mod shape;
 mod verify;
 
 pub use build::{BuildError, Folder, Tree, TreeBuilder};
+pub use frontier::Frontier;
 pub use hash::{Hash, ParseHashError};
 pub use proof::{PROOF_BYTES_MAX, ReadAt, is_proof, prove};
 pub use shape::{LEVELS_MAX, NodeId, Shape, SpanError};

@@ -12,6 +12,7 @@
 
 mod asks;
 mod core;
+mod edge;
 mod error;
 mod job;
 mod producer;
@@ -23,6 +24,7 @@ mod writer;
 
 pub use crate::asks::Heard;
 pub use crate::core::{Now, Outgoing, WriterConfig, WriterCore};
+pub use edge::Edge;
 pub use error::WriterError;
 pub use put::{Put, PutEvent};
 pub use source::Source;

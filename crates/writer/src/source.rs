@@ -5,8 +5,9 @@ use std::io;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
-use byname_security::tree::{GROUP_BYTES, NODE_BYTES, Shape, TreeBuilder};
+use byname_security::tree::{GROUP_BYTES, Hash, NODE_BYTES, Shape, TreeBuilder, UNIT_BYTES};
 
+use crate::edge::Edge;
 use crate::error::WriterError;
 
 /// Octets of level 1 that are kept; of larger files each node is computed when asked for.
@@ -90,11 +91,63 @@ impl Source {
         let tree = builder.finish();
         let tree = tree.map_err(|_| WriterError::Changed { path: path.to_owned() })?;
         let mut levels = tree.levels;
+        let root = tree.root;
         if let Some(first) = levels.first_mut().filter(|level| level.len() > LEVEL_BYTES_MAX) {
             *first = Vec::new();
         }
-        let root = *tree.root.as_bytes();
-        let shape = Shape::new(state.size);
+        Self::hashed((path, file), state, root, levels)
+    }
+
+    /// The same for a file to which octets were only added since `edge` was made or brought up to
+    /// date: what was there then is not read.
+    ///
+    /// # Errors
+    /// As [`Source::open`]; [`WriterError::Changed`] if it is shorter by now.
+    pub fn grown(
+        path: &Path,
+        file: File,
+        edge: &mut Edge,
+        is_stopped: &dyn Fn() -> bool,
+    ) -> Result<Self, WriterError> {
+        let failed = |source| local(path, source);
+        let changed = || WriterError::Changed { path: path.to_owned() };
+        let state = State::of(&file.metadata().map_err(failed)?);
+        let begun = edge.frontier.bytes();
+        let whole = state.size - state.size % UNIT_BYTES as u64;
+        if whole < begun {
+            return Err(changed());
+        }
+        let mut buffer = vec![0; READ_BYTES.min((whole - begun) as usize)];
+        let mut at = begun;
+        while at < whole {
+            if is_stopped() {
+                return Err(WriterError::Stopped);
+            }
+            let piece = &mut buffer[..READ_BYTES.min((whole - at) as usize)];
+            file.read_exact_at(piece, at).map_err(failed)?;
+            edge.take(piece);
+            at += piece.len() as u64;
+        }
+        let mut rest = vec![0; (state.size - whole) as usize];
+        file.read_exact_at(&mut rest, whole).map_err(failed)?;
+        let (root, levels) = match edge.finish(&rest) {
+            Some(tree) => tree,
+            None => {
+                let mut all = vec![0; state.size as usize];
+                file.read_exact_at(&mut all, 0).map_err(failed)?;
+                (Hash::of(&all), Vec::new())
+            }
+        };
+        Self::hashed((path, file), state, root, levels)
+    }
+
+    fn hashed(
+        (path, file): (&Path, File),
+        state: State,
+        root: Hash,
+        levels: Vec<Vec<u8>>,
+    ) -> Result<Self, WriterError> {
+        let (shape, root) = (Shape::new(state.size), *root.as_bytes());
         let source = Self { path: path.to_owned(), file, state, shape, root, levels, mode: None };
         source.check_unchanged()?;
         Ok(source)
@@ -206,6 +259,12 @@ mod tests {
         let tree = Tree::of(&content);
         assert_eq!(source.root(), *tree.root.as_bytes());
         assert_eq!(source.level_bytes(1), tree.levels[0].len() as u64);
+        let grown = {
+            let (mut edge, file) = (Edge::default(), File::open(&path).unwrap());
+            Source::grown(&path, file, &mut edge, &|| false).unwrap()
+        };
+        assert_eq!((grown.root(), &grown.levels[1..]), (source.root(), &source.levels[1..]));
+        assert!(grown.levels[0].is_empty());
         source.levels[0].clear();
         for len in [8192, 4096, 1024] {
             for (index, segment) in tree.levels[0].chunks(len).enumerate() {
@@ -215,5 +274,31 @@ mod tests {
             }
         }
         assert_eq!(source.read_level(3, 0, 32), None, "there is no such level");
+    }
+
+    /// Wherever it is cut: as if it was hashed as a whole.
+    #[test]
+    fn of_a_file_that_grows_only_what_is_new_is_read() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("log");
+        let content: Vec<u8> = (0..4_300_000_u32).map(|at| (at * 11 + at / 509) as u8).collect();
+        let mut edge = Edge::default();
+        for size in [0, 5, 8192, 8193, 2 << 20, (2 << 20) + 1, 4 << 20, 4_300_000] {
+            // What was hashed is not looked at again.
+            let mut octets = content[..size].to_vec();
+            octets[..edge.frontier.bytes() as usize].fill(0);
+            if edge.frontier.bytes() < UNIT_BYTES as u64 * 2 {
+                octets = content[..size].to_vec();
+            }
+            std::fs::write(&path, &octets).unwrap();
+            let grown = Source::grown(&path, File::open(&path).unwrap(), &mut edge, &|| false);
+            let (grown, tree) = (grown.unwrap(), Tree::of(&content[..size]));
+            assert_eq!(grown.root(), *tree.root.as_bytes(), "{size}");
+            assert_eq!(grown.levels.len(), tree.levels.len(), "{size}");
+            assert_eq!(grown.levels.get(1..), tree.levels.get(1..), "{size}");
+        }
+        std::fs::write(&path, &content[..8192]).unwrap();
+        let shorter = Source::grown(&path, File::open(&path).unwrap(), &mut edge, &|| false);
+        assert!(matches!(shorter, Err(WriterError::Changed { .. })));
     }
 }

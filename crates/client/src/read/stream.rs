@@ -21,6 +21,18 @@ use crate::read::stream_cache::{StreamCache, keep};
 /// Takes verified bytes: `(offset in the object, bytes)`.
 pub type Sink<'a> = dyn FnMut(u64, &[u8]) -> io::Result<()> + 'a;
 
+/// What is read of a version.
+#[derive(Debug)]
+pub enum Extent {
+    /// All of it. Units that an older version has in the same place are taken from its file here.
+    Whole {
+        /// That file.
+        older: Option<File>,
+    },
+    /// A range of its bytes.
+    Range(Range<u64>),
+}
+
 /// Trims to a range and, if wanted, sorts. What is held back is bounded, because the reader asks
 /// for less the more is held.
 struct Outlet<'a> {

@@ -1,6 +1,5 @@
 //! The façade that runs every call on its caller's thread.
 
-use std::fs::File;
 use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
@@ -24,7 +23,7 @@ use crate::lookup::resolved::ResolvedEntry;
 use crate::lookup::stat::Stat;
 use crate::read::operation::{RangesRead, ReadRequest};
 use crate::read::site_cache::SiteCache;
-use crate::read::stream::Sink;
+use crate::read::stream::{Extent, Sink};
 use crate::session::command::{
     Call, ClosedFiles, Command, FileCloser, FileId, ListDetail, OpenTarget, Opened, StreamRequest,
 };
@@ -271,21 +270,20 @@ impl Client {
         self.stream(file, (range, false), sink)
     }
 
-    /// Reads a whole version whose plan is known without discovery, to `sink`, in ascending order:
-    /// verified by the root of the plan, from the replicas that it names. Units that an older
-    /// version has, in the same place of a file here, are taken from that file. A small version
-    /// without an older one is handed out as a whole, and its tree asked for only if it is not what
-    /// was signed. Returns the number of bytes.
+    /// Reads a version whose plan is known without discovery, to `sink`, in ascending order:
+    /// verified by the root of the plan, from the replicas that it names. A small one that is read
+    /// whole, without an older one, is handed out as a whole, and its tree asked for only if it is
+    /// not what was signed. Returns the number of bytes.
     ///
     /// # Errors
     /// As [`Client::read_range`].
     pub fn fetch<'a>(
         &mut self,
         plan: ObjectPlan,
-        older: Option<File>,
+        extent: Extent,
         sink: &'a mut Sink<'a>,
     ) -> Result<u64, ClientError> {
-        self.call(|call| Command::Fetch { plan, older, sink: Box::new(sink), call })
+        self.call(|call| Command::Fetch { plan, extent, sink: Box::new(sink), call })
     }
 
     fn stream<'a>(

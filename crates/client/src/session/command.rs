@@ -1,6 +1,5 @@
 //! Commands: what a façade asks of the [`executor`](super::executor), and who asks.
 
-use std::fs::File;
 use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -23,7 +22,7 @@ use crate::lookup::resolved::ResolvedEntry;
 use crate::read::counters::Counters;
 use crate::read::nowait::NowaitReads;
 use crate::read::operation::{RangesRead, ReadRequest};
-use crate::read::stream::Sink;
+use crate::read::stream::{Extent, Sink};
 use crate::session::queue;
 
 /// An open file of an executor.
@@ -127,10 +126,10 @@ pub(crate) enum Command<'a> {
         request: ReadRequest,
         reply: Reply<RangesRead>,
     },
-    /// A whole version, of which somebody else has said what it is.
+    /// A version, of which somebody else has said what it is.
     Fetch {
         plan: ObjectPlan,
-        older: Option<File>,
+        extent: Extent,
         sink: Box<Sink<'a>>,
         call: Call<'a, u64>,
     },

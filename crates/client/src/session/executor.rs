@@ -10,7 +10,6 @@
 //! stop, costs nothing from the next turn on.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::fs::File;
 use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -39,7 +38,7 @@ use crate::lookup::list_job::{ListJob, Wanted};
 use crate::lookup::listing::Listing;
 use crate::lookup::name::LookupJob;
 use crate::read::operation::{RangesRead, ReadRequest};
-use crate::read::stream::{ReadJob, Sink, StreamSource};
+use crate::read::stream::{Extent, ReadJob, Sink, StreamSource};
 use crate::session::answer::DiskAnswer;
 use crate::session::command::{
     Call, Command, FileId, ListDetail, OpenTarget, Opened, StreamRequest,
@@ -150,7 +149,7 @@ impl<'a> Executor<'a> {
                 self.open(target, call, now_ns);
             }
             Command::Read { file, request, reply } => self.read(file, request, reply),
-            Command::Fetch { plan, older, sink, call } => self.fetch((plan, older), sink, call),
+            Command::Fetch { plan, extent, sink, call } => self.fetch((plan, extent), sink, call),
             Command::Stream { request, call } => self.stream(request, call),
             Command::Download { name, target, options, call } => {
                 self.download(name, target, options, call);
@@ -205,7 +204,7 @@ impl<'a> Executor<'a> {
 
     fn fetch(
         &mut self,
-        (plan, older): (ObjectPlan, Option<File>),
+        (plan, extent): (ObjectPlan, Extent),
         sink: Box<Sink<'a>>,
         call: Call<'a, u64>,
     ) {
@@ -213,9 +212,13 @@ impl<'a> Executor<'a> {
         // Whoever is asked is named by the plan. If no route leads there any more, it is gone.
         let no_route_ns = config.fetch().no_route_ns;
         let fetch = FetchConfig { no_route_ns, ..config.fetch_begun() };
-        let is_all_new = older.is_none();
+        let (range, older) = match extent {
+            Extent::Whole { older } => (0..u64::MAX, older),
+            Extent::Range(range) => (range, None),
+        };
+        let is_all_new = older.is_none() && range.start == 0;
         let source = StreamSource { plan, site: None, older };
-        let mut job = ReadJob::new(source, 0..u64::MAX, true, fetch, sink);
+        let mut job = ReadJob::new(source, range, true, fetch, sink);
         if is_all_new {
             job.verify_whole();
         }

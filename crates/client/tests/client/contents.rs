@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use byname_client::{Client, ClientError, DownloadOptions, NoProgress};
+use byname_client::{Client, ClientError, DownloadOptions, Extent, NoProgress};
 use byname_packet::lp::nack_reason;
 use byname_packet::{Interest, Name};
 use byname_security::tree::Hash;
@@ -104,7 +104,8 @@ fn a_pull_whose_writer_has_no_route_any_more_ends_at_once() {
         proof: Proof::Root { root, size, segment_bytes },
         hints: Vec::new(),
     };
-    let error = client.fetch(plan, None, &mut |_, _| Ok(())).expect_err("the writer is gone");
+    let whole = Extent::Whole { older: None };
+    let error = client.fetch(plan, whole, &mut |_, _| Ok(())).expect_err("the writer is gone");
     assert!(matches!(error, ClientError::Read(ReadError::NoRoute { .. })), "{error:?}");
     // Asked every 100 ms for 0.7 s; every 0.8 s for a minute before it was so.
     let (_, of_one) = *asked.lock().expect("no panic");

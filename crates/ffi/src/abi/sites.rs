@@ -12,6 +12,9 @@ pub const BYNAME_SITE_EXCLUSIVE: u32 = 0x02;
 pub const BYNAME_SITE_RECURSIVE: u32 = 0x04;
 /// byname_site_set_xattr: fail with ENODATA if it is not there.
 pub const BYNAME_SITE_REPLACE: u32 = 0x08;
+/// byname_site_put: since this file was put here the last time, octets were only added at its end.
+/// What was there is not read again.
+pub const BYNAME_SITE_GROWN: u32 = 0x10;
 
 /// Bits of `byname_site_changes.wanted`: the member of that name is a new value.
 pub const BYNAME_CHANGE_MODE: u32 = 0x01;
@@ -46,7 +49,7 @@ pub struct SiteOptions {
 pub struct PutOptions {
     /// sizeof(byname_put_options), set by the caller.
     pub struct_size: u32,
-    /// BYNAME_SITE_PARENTS, BYNAME_SITE_EXCLUSIVE.
+    /// BYNAME_SITE_PARENTS, BYNAME_SITE_EXCLUSIVE, BYNAME_SITE_GROWN.
     pub flags: u32,
     /// Permission bits of a new file.
     pub mode: u32,

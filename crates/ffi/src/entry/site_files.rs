@@ -16,6 +16,8 @@ use super::sites::checked;
 
 /// Mode of directories that are made above a file.
 const PARENT_MODE: u16 = 0o755;
+const PUT_FLAGS: u32 =
+    abi::BYNAME_SITE_PARENTS | abi::BYNAME_SITE_EXCLUSIVE | abi::BYNAME_SITE_GROWN;
 
 /// Opens a file in the version that the head has now. It is closed by byname_file_close.
 #[unsafe(no_mangle)]
@@ -52,7 +54,7 @@ pub unsafe extern "C" fn byname_site_put(
         if !options.is_null() {
             // SAFETY: as the contract of the interface says.
             let options = unsafe { read_struct(options) }?;
-            flags = checked(options.flags, abi::BYNAME_SITE_PARENTS | abi::BYNAME_SITE_EXCLUSIVE)?;
+            flags = checked(options.flags, PUT_FLAGS)?;
             wishes = wishes_of(&options)?;
             version = options.version;
         }
@@ -83,7 +85,8 @@ fn wishes_of(options: &PutOptions) -> Result<Wishes, Fault> {
     let replica_count = (replicas > 0).then_some(replicas);
     let policy = PolicyChanges { replica_count, ..PolicyChanges::default() };
     let base = (options.base_version != 0).then_some(options.base_version);
-    Ok(Wishes { mode, is_exclusive, policy, base })
+    let is_grown = options.flags & abi::BYNAME_SITE_GROWN != 0;
+    Ok(Wishes { mode, is_exclusive, policy, base, is_grown })
 }
 
 /// Makes a file shorter or longer; what is added are zeros. A size other than 0 is a new version,

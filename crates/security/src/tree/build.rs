@@ -4,7 +4,9 @@
 //! the file's size; it hands out each node when it is complete. [`TreeBuilder`] puts hashing in
 //! front of it and keeps all nodes (size / 256 octets), for callers that want a [`Tree`].
 
-use super::{FANOUT, HASH_BYTES, Hash, LEVELS_MAX, NODE_BYTES, NodeId, Shape, UNIT_BYTES, hash};
+use super::{
+    FANOUT, Frontier, HASH_BYTES, Hash, LEVELS_MAX, NODE_BYTES, NodeId, Shape, UNIT_BYTES, hash,
+};
 
 /// Why a tree could not be built: the content did not have the announced size.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -49,6 +51,31 @@ impl Folder {
         Self { shape, values_seen: 0, open, nodes_done, root: None }
     }
 
+    /// A folder that goes on behind the units of a frontier, for a file of the given shape. Calls
+    /// `emit` for each node that is now complete. `None` if the file has fewer units, or no levels.
+    pub fn resume(
+        shape: Shape,
+        frontier: &Frontier,
+        mut emit: impl FnMut(NodeId, &[u8]),
+    ) -> Option<Self> {
+        if shape.level_count() == 0 || shape.size() < frontier.bytes() {
+            return None;
+        }
+        let values_seen = frontier.units();
+        let (open, nodes_done) = (frontier.open.clone(), frontier.nodes_done);
+        let mut folder = Self { shape, values_seen, open, nodes_done, root: None };
+        // Whatever is open below a full node will add a value behind it.
+        for level in (2..=shape.level_count()).rev() {
+            if folder.open[level as usize - 1].len() == NODE_BYTES {
+                folder.close(level, &mut emit);
+            }
+        }
+        if !folder.open[0].is_empty() {
+            folder.close_nodes(&mut emit);
+        }
+        Some(folder)
+    }
+
     /// Takes the values of the next units (any number of them) and calls `emit` for each node
     /// that is now complete, children before parents.
     pub fn push_values(
@@ -87,14 +114,20 @@ impl Folder {
             if !last && self.open[slot].len() < NODE_BYTES {
                 return;
             }
-            let node = std::mem::take(&mut self.open[slot]);
-            emit(NodeId { level, index: self.nodes_done[slot] }, &node);
-            self.nodes_done[slot] += 1;
-            if level == self.shape.level_count() {
-                self.root = Some(hash::fold_root(&node));
-            } else {
-                self.open[slot + 1].extend_from_slice(&hash::fold(&node));
-            }
+            self.close(level, emit);
+        }
+    }
+
+    /// Closes the open node of a level.
+    fn close(&mut self, level: u8, emit: &mut impl FnMut(NodeId, &[u8])) {
+        let slot = level as usize - 1;
+        let node = std::mem::take(&mut self.open[slot]);
+        emit(NodeId { level, index: self.nodes_done[slot] }, &node);
+        self.nodes_done[slot] += 1;
+        if level == self.shape.level_count() {
+            self.root = Some(hash::fold_root(&node));
+        } else {
+            self.open[slot + 1].extend_from_slice(&hash::fold(&node));
         }
     }
 }

@@ -7,13 +7,12 @@ use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
 
 use byname_catalog::id::{ContentId, LeaseEpoch};
-use byname_client::Stop;
 use byname_disk::machine::Limits;
 use byname_disk::orders::Orders;
-use byname_disk::pull::{Kept, Pull, Receiving, failure_of_read};
+use byname_disk::pull::Receiving;
 use byname_disk::{
     DiskDirectory, DiskService, Event, Files, Hidden, Label, Machine, Question, ReadWork,
-    StoreFailure, WorkQueues, Workers,
+    WorkQueues, Workers,
 };
 use byname_packet::lp::LpPacket;
 use byname_packet::{Data, Interest, Packet};
@@ -24,13 +23,16 @@ use byname_store::Service;
 use byname_transfer::naming::content_path;
 use byname_transfer::server::{ListFailure, Listing, Located};
 
-use super::fetching::Fetching;
 use super::files::{MemoryFiles, Moment};
 use super::identity::Identity;
 use super::serving::{Object, Objects, Serving, clocks, take_frame};
 use crate::program::{Crash, Now, Program};
 use crate::random::Random;
 use crate::world::{MS, SECOND};
+
+mod pulling;
+
+use pulling::PullInFlight;
 
 const ROOT: &str = "/disk";
 /// Silence of a writer after which a pull fails.
@@ -55,14 +57,6 @@ struct Running {
     torn: Option<(u64, Moment, Moment)>,
     /// Questions to the head by name, with when they are given up.
     questions: BTreeMap<Vec<u8>, (Question, u64)>,
-}
-
-struct PullInFlight {
-    pull: Box<Pull>,
-    stop: Stop,
-    fetching: Fetching,
-    receiving: Receiving,
-    last_ns: u64,
 }
 
 /// See the module.
@@ -236,18 +230,8 @@ impl SiteDisk {
         }
         while let Ok(work) = running.queues.pulls.try_recv() {
             is_any = true;
-            let content = work.pull.content;
-            match Receiving::begin(&work.pull, &running.directory) {
-                Ok(receiving) => {
-                    let fetching = Fetching::whole(work.pull.plan(), self.random.draw());
-                    let (pull, stop, last_ns) = (work.pull, work.stop, now.now_ns);
-                    let pull = PullInFlight { pull, stop, fetching, receiving, last_ns };
-                    running.pulls.insert(content, pull);
-                }
-                Err(why) => {
-                    self.finish_later(running, Event::Pulled(content, Err(why)), now.now_ns);
-                }
-            }
+            let receiving = Receiving::begin(&work.pull, &running.directory);
+            self.begin_pull(running, work, receiving, now);
         }
         while let Ok(work) = running.queues.rereads.try_recv() {
             is_any = true;
@@ -287,69 +271,6 @@ impl SiteDisk {
         let at_ns = now_ns + 1 + self.random.below(SYNC_NS);
         running.due.insert((at_ns, self.number), event);
         at_ns
-    }
-
-    /// Takes what pulls have brought, and ends those that are over.
-    fn advance_pulls(&mut self, running: &mut Running, now: Now) {
-        let mut ended: Vec<(ContentId, Result<(), StoreFailure>)> = Vec::new();
-        for (content, one) in &mut running.pulls {
-            while let Some(interest) = one.fetching.poll_interest(&mut self.random, now) {
-                self.out.push_back(interest);
-            }
-            let mut failure = None;
-            while let Some(octets) = one.fetching.poll_octets() {
-                one.last_ns = now.now_ns;
-                let bytes = octets.len() as u64;
-                failure = one.receiving.write(&octets).err().map(|error| StoreFailure::of(&error));
-                let _ = running.events.send(Event::Received(*content, bytes));
-            }
-            if one.stop.is_requested() {
-                failure = Some(StoreFailure::Stopped);
-            } else if now.now_ns >= one.last_ns + PULL_PATIENCE_NS {
-                failure = Some(StoreFailure::Unreachable);
-            }
-            match (failure, one.fetching.outcome()) {
-                (Some(failure), _) => ended.push((*content, Err(failure))),
-                (None, Some(Ok(()))) => ended.push((*content, Ok(()))),
-                (None, Some(Err(error))) => ended.push((*content, Err(failure_of_read(&error)))),
-                (None, None) => {}
-            }
-        }
-        for (content, outcome) in ended {
-            if let Some(one) = running.pulls.remove(&content) {
-                let outcome = match outcome {
-                    Ok(()) => self.store(running, one, now),
-                    Err(failure) => Err(one.receiving.give_up(failure)),
-                };
-                let at_ns = self.finish_later(running, Event::Pulled(content, outcome), now.now_ns);
-                if let Some((until_ns, ..)) = running.torn.as_mut().filter(|it| it.0 == u64::MAX) {
-                    *until_ns = at_ns;
-                }
-            }
-        }
-    }
-
-    /// Stores a content, and remembers the disk as it was after one of the steps: a crash before
-    /// they have come to their end finds that.
-    fn store(
-        &mut self,
-        running: &mut Running,
-        one: PullInFlight,
-        now: Now,
-    ) -> Result<Kept, StoreFailure> {
-        let is_torn = running.torn.as_ref().is_some_and(|(until_ns, ..)| *until_ns > now.now_ns);
-        let PullInFlight { pull, receiving, .. } = one;
-        let (files, mut left, mut middle) = (self.files.clone(), self.random.below(6), None);
-        let outcome = receiving.finish(&pull, &mut |_| {
-            if left == 0 {
-                middle = Some(files.moment());
-            }
-            left = left.wrapping_sub(1);
-        });
-        if let Some(middle) = middle.filter(|_| !is_torn) {
-            running.torn = Some((u64::MAX, middle, self.files.moment()));
-        }
-        outcome
     }
 
     fn take_answer(&mut self, link: &LpPacket<'_>) {

@@ -1,6 +1,7 @@
 //! One content on its way, by the production engine of every client: verified, then in order.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use byname_packet::lp::LpPacket;
 use byname_packet::{Interest, Packet};
@@ -30,13 +31,23 @@ pub(super) struct Fetching {
 
 impl Fetching {
     pub(super) fn new(plan: ObjectPlan, seed: u64) -> Self {
+        Self::of_selection(plan, (Selection::All, 0), seed)
+    }
+
+    /// A range, which begins with a unit.
+    pub(super) fn of_range(plan: ObjectPlan, range: Range<u64>, seed: u64) -> Self {
+        let next = range.start;
+        Self::of_selection(plan, (Selection::Bytes(range), next), seed)
+    }
+
+    fn of_selection(plan: ObjectPlan, (selection, next): (Selection, u64), seed: u64) -> Self {
         Self {
-            reader: Reader::new(plan, Selection::All, FetchConfig::default()),
+            reader: Reader::new(plan, selection, FetchConfig::default()),
             flow: Flow::new(Congestion::default().controller(WINDOW_MAX), seed),
             validator: Validator::default(),
             versions: VersionMemory::default(),
             ahead: BTreeMap::new(),
-            next: 0,
+            next,
         }
     }
 

@@ -341,6 +341,14 @@ impl OpenFile for MemoryFile {
         self.with(|node| node.octets.extend_from_slice(octets))
     }
 
+    fn take(&mut self, from: &Path, offset: u64, bytes: u64) -> io::Result<()> {
+        let octets = self.files.read_at(from, offset, bytes as usize)?;
+        match octets.len() as u64 == bytes {
+            true => self.write(&octets),
+            false => Err(ErrorKind::UnexpectedEof.into()),
+        }
+    }
+
     fn sync(&mut self) -> io::Result<()> {
         let lies = {
             let mut state = self.files.state();

@@ -74,7 +74,20 @@ impl Scenario {
         }
         scenario.shape.has_trash = random.chance(0.3);
         scenario.shape.has_door = random.chance(0.5);
+        if random.chance(0.3) {
+            scenario.add_growth(&mut random);
+        }
         scenario
+    }
+
+    /// Has a writer add to a file again and again.
+    fn add_growth(&mut self, random: &mut Random) {
+        let count = self.shape.writers.len() as u64;
+        let (writer, path) = (random.below(count), random.below(PATHS) as u8);
+        for state in 0..4 + random.below(6) {
+            let step = Step::grown(path, (writer, state), random.below(SECOND));
+            self.shape.writers[writer as usize].push_back(step);
+        }
     }
 
     /// Has writers take some files for writing alone; the others write them all the same.

@@ -29,6 +29,12 @@ const TREE: &str = "d";
 const AGAIN_NS: u64 = SECOND;
 /// Commands that it signs before it agrees upon keys are fewer.
 const SIGNED_MAX: u64 = 5;
+/// Contents from this number on are the states of files that grow.
+const GROWN: u64 = 1 << 32;
+/// Octets of a file that grows, before it does.
+const GROWN_BYTES: u64 = 90_000;
+/// States of such a file.
+const STATES: u64 = 256;
 
 /// Something to do: an operation after a pause, with octets if it writes.
 #[derive(Clone, Copy, Debug)]
@@ -47,6 +53,14 @@ impl Step {
     /// An operation after a pause, which writes nothing.
     pub fn new(kind: Kind, pause_ns: u64) -> Self {
         Self { kind, size: 0, pause_ns, has_lease: false }
+    }
+
+    /// A writer's file in a state that has all that was in those before it.
+    pub fn grown(path: u8, (writer, state): (u64, u64), pause_ns: u64) -> Self {
+        let state = state % STATES;
+        let content = GROWN + writer * STATES + state;
+        let size = GROWN_BYTES + state * 17_001;
+        Self { size, ..Self::new(Kind::Put { path, content }, pause_ns) }
     }
 }
 
@@ -103,7 +117,8 @@ fn place(number: u8) -> Place {
 /// A file whose octets are made from a number.
 pub(super) fn source(number: u64, size: u64) -> Source {
     let mut octets = vec![0; size as usize];
-    content(number, 0, &mut octets);
+    let seed = if number < GROWN { number } else { number - number % STATES };
+    content(seed, 0, &mut octets);
     let name = "byname-sim";
     let file = rustix::fs::memfd_create(name, rustix::fs::MemfdFlags::CLOEXEC);
     let file = File::from(file.expect("a file in memory"));

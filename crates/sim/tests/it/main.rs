@@ -3,6 +3,7 @@
 mod campaign;
 mod congestion;
 mod dead_holder;
+mod growing;
 mod network;
 mod programs;
 mod replicas;

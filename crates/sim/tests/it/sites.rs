@@ -54,7 +54,7 @@ fn put(path: u8, content: u64, pause_ns: u64) -> Step {
     Step { size: 40_000, ..Step::new(Kind::Put { path, content }, pause_ns) }
 }
 
-fn shape(writers: Vec<Vec<Step>>) -> Shape {
+pub(super) fn shape(writers: Vec<Vec<Step>>) -> Shape {
     let writers = writers.into_iter().map(VecDeque::from).collect();
     let readers = vec![VecDeque::new()];
     Shape {
@@ -69,7 +69,7 @@ fn shape(writers: Vec<Vec<Step>>) -> Shape {
     }
 }
 
-fn rest(mut site: Site, what: &str) -> Site {
+pub(super) fn rest(mut site: Site, what: &str) -> Site {
     if let Err(fault) = come_to_rest(&mut site) {
         panic!("{what}: {fault}");
     }
@@ -102,7 +102,7 @@ fn files(site: &Site) -> Vec<String> {
     listed.iter().map(|entry| format!("{:?} {:?}", entry.name, entry.inode)).collect()
 }
 
-fn outcomes(site: &Site) -> Vec<Option<Outcome>> {
+pub(super) fn outcomes(site: &Site) -> Vec<Option<Outcome>> {
     let record = site.record.borrow();
     let is_write = |kind: Kind| !matches!(kind, Kind::Read { .. });
     let told = record.operations.iter();

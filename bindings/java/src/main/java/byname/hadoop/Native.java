@@ -124,9 +124,18 @@ final class Native {
   /**
    * Writes what was spooled as a file, in the place of a version unless that is 0. Returns the new
    * version.
+   *
+   * @param isGrown whether this spool was put before, and has only more behind that by now
    */
   static native long sitePut(
-      long site, byte[] path, int spool, int mode, int replicas, boolean isExclusive, long base)
+      long site,
+      byte[] path,
+      int spool,
+      int mode,
+      int replicas,
+      boolean isExclusive,
+      long base,
+      boolean isGrown)
       throws NativeException;
 
   /** An empty file in a directory that nobody else sees, and that goes when it is closed. */

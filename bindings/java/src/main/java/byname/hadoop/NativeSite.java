@@ -237,13 +237,27 @@ final class NativeSite implements AutoCloseable {
   }
 
   /** Returns the new version, which has taken the place of {@code base} unless that is 0. */
-  long put(Path path, Spool spool, int mode, int replicas, boolean isExclusive, long base)
+  long put(
+      Path path,
+      Spool spool,
+      int mode,
+      int replicas,
+      boolean isExclusive,
+      long base,
+      boolean isGrown)
       throws IOException {
     return call(
         path,
         () ->
             Native.sitePut(
-                handle, octets(path), spool.descriptor(), mode, replicas, isExclusive, base));
+                handle,
+                octets(path),
+                spool.descriptor(),
+                mode,
+                replicas,
+                isExclusive,
+                base,
+                isGrown));
   }
 
   @Override

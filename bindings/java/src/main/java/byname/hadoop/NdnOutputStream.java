@@ -17,8 +17,8 @@ import org.apache.hadoop.fs.statistics.impl.IOStatisticsStore;
 
 /**
  * A file that is being written: it is kept here, and is there whole when the stream is closed, or
- * not at all. {@code hsync} makes a version of what there is by then. Between those nobody sees
- * anything, so nothing can be flushed to readers.
+ * not at all. {@code hflush} and {@code hsync} make a version of what there is by then, which costs
+ * what was added since the last one. Between those nobody sees anything.
  */
 final class NdnOutputStream extends OutputStream
     implements Syncable, StreamCapabilities, IOStatisticsSource {
@@ -43,6 +43,8 @@ final class NdnOutputStream extends OutputStream
   private long base;
   // Whether there is more than that version has, or no version yet.
   private boolean isChanged;
+  // Whether the spool was put by now: what is added costs nothing of what was there.
+  private boolean isPut;
   private boolean isClosed;
   private boolean isBroken;
 
@@ -61,7 +63,7 @@ final class NdnOutputStream extends OutputStream
     this.buffer = new byte[options.bufferBytes];
   }
 
-  /** What {@code hflush} does, of which nothing but a version would be seen by others. */
+  /** What {@code hflush} does: a version is seen by others, and nothing else is. */
   enum Flush {
     REFUSE,
     IGNORE,
@@ -69,14 +71,14 @@ final class NdnOutputStream extends OutputStream
 
     /** That of a configuration. */
     static Flush of(Configuration conf) throws IOException {
-      String wanted = conf.getTrimmed(Keys.HFLUSH, "refuse");
+      String wanted = conf.getTrimmed(Keys.HFLUSH, "hsync");
       for (Flush one : values()) {
         if (one.name().equalsIgnoreCase(wanted)) {
           return one;
         }
       }
       throw new IOException(
-          Keys.HFLUSH + " is \"" + wanted + "\", neither refuse nor ignore nor hsync");
+          Keys.HFLUSH + " is \"" + wanted + "\", neither hsync nor ignore nor refuse");
     }
   }
 
@@ -172,7 +174,7 @@ final class NdnOutputStream extends OutputStream
     }
   }
 
-  /** Nothing to be seen by others before the stream is closed. */
+  /** Nothing that others see: {@code hflush} is for that. */
   @Override
   public synchronized void flush() throws IOException {
     checkOpen();
@@ -189,7 +191,7 @@ final class NdnOutputStream extends OutputStream
         break;
       default:
         throw new UnsupportedOperationException(
-            "hflush: of " + path + " others see what hsync or close has made a version of");
+            "hflush: " + Keys.HFLUSH + " is refuse, so " + path + " is not flushed to readers");
     }
   }
 
@@ -207,9 +209,10 @@ final class NdnOutputStream extends OutputStream
     }
     empty();
     if (isChanged) {
-      base = site.put(path, spool, mode, replicas, isExclusive, base);
+      base = site.put(path, spool, mode, replicas, isExclusive, base, isPut);
       isExclusive = false;
       isChanged = false;
+      isPut = true;
     }
   }
 

@@ -202,10 +202,6 @@ public class SiteFileSystemTest {
     write(fs, path, "x");
     LambdaTestUtils.intercept(
         UnsupportedOperationException.class, () -> fs.concat(path, new Path[] {path}));
-    try (FSDataOutputStream out = fs.create(path, true)) {
-      assertFalse(out.hasCapability("hflush"));
-      LambdaTestUtils.intercept(UnsupportedOperationException.class, "hflush", out::hflush);
-    }
     assertFalse(fs.hasPathCapability(path, CommonPathCapabilities.FS_CONCAT));
     assertFalse(fs.hasPathCapability(path, CommonPathCapabilities.FS_READ_ONLY_CONNECTOR));
     assertTrue(fs.hasPathCapability(path, CommonPathCapabilities.FS_PERMISSIONS));
