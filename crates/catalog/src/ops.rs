@@ -15,6 +15,7 @@ mod policy;
 mod removal;
 mod rename;
 mod replicas;
+mod room;
 mod session;
 mod trash;
 mod versions;

@@ -144,7 +144,12 @@ impl Execution<'_> {
             Detail::File(content) => content.replicas.as_slice(),
             Detail::Directory { .. } | Detail::Symlink { .. } => &[],
         };
-        let chosen = self.place(&policy, size_max, present, content.version.0)?;
+        let chosen = match self.place(&policy, size_max, present, content.version.0) {
+            Err(Failure::Refused(Refusal::NoSpace)) if self.make_room(&policy, size_max)? => {
+                self.place(&policy, size_max, present, content.version.0)?
+            }
+            placed => placed?,
+        };
         let attempt = Attempt {
             user: self.caller.user.clone(),
             target,
@@ -211,20 +216,23 @@ impl Execution<'_> {
         size: u64,
         without: &[DiskId],
     ) -> Result<Vec<Candidate>, Failure> {
-        let mut candidates = Vec::new();
+        let mut candidates = self.takers(policy)?;
+        candidates.retain(|it| it.free_bytes >= size && !without.contains(&it.id));
+        Ok(candidates)
+    }
+
+    /// The same whether they have room or not.
+    pub(super) fn takers(&self, policy: &Policy) -> Result<Vec<Candidate>, Failure> {
+        let mut takers = Vec::new();
         for (key, value) in self.view.range(Table::Disk, Span::ALL, DISKS_MAX)? {
             let disk: Disk = decoded(&value)?;
             let id = DiskId(u64::from_be_bytes(key.try_into().unwrap_or_default()));
             let takes = disk.is_up && disk.state == DiskState::ReadWrite;
-            if !takes || disk.space != policy.space || without.contains(&id) {
-                continue;
-            }
-            let candidate = self.candidate(id, disk)?;
-            if candidate.free_bytes >= size {
-                candidates.push(candidate);
+            if takes && disk.space == policy.space {
+                takers.push(self.candidate(id, disk)?);
             }
         }
-        Ok(candidates)
+        Ok(takers)
     }
 
     fn candidate(&self, id: DiskId, disk: Disk) -> Result<Candidate, Failure> {

@@ -38,7 +38,7 @@ impl Execution<'_> {
     }
 
     /// Ends something, or says when to look again.
-    fn end(&mut self, what: Expiry) -> Result<Option<u64>, Failure> {
+    pub(super) fn end(&mut self, what: Expiry) -> Result<Option<u64>, Failure> {
         let later = self.now_ns.saturating_add(self.kept_ns);
         match what {
             Expiry::Attempt(content) => {

@@ -26,8 +26,12 @@ mod rebuild;
 mod removal;
 #[path = "../../../catalog/tests/it/replicas.rs"]
 mod replicas;
+#[path = "../../../catalog/tests/it/room.rs"]
+mod room;
 #[path = "../../../catalog/tests/it/rules.rs"]
 mod rules;
+#[path = "../../../catalog/tests/it/same.rs"]
+mod same;
 #[path = "../../../catalog/tests/it/scenarios.rs"]
 mod scenarios;
 #[path = "../../../catalog/tests/it/sessions.rs"]
