@@ -30,9 +30,9 @@ const DOOR: &str = "d";
 const SAID: &[&str] = &["physics"];
 
 const PEOPLE: [Who; 3] = [
-    Who { user: "op", groups: &["ops"] },
-    Who { user: "anna", groups: &["users", "physics"] },
-    Who { user: "bert", groups: &["users"] },
+    Who { user: "op", groups: &["ops"], by_door: false },
+    Who { user: "anna", groups: &["users", "physics"], by_door: false },
+    Who { user: "bert", groups: &["users"], by_door: false },
 ];
 
 #[derive(Debug, Clone)]
@@ -50,6 +50,7 @@ pub(crate) enum Op {
     Chown(Names, &'static str),
     Chgrp(Names, &'static str),
     Space(Names, &'static str),
+    Versions(Names, u8),
     Empty(Names),
     Create {
         at: Names,
@@ -105,6 +106,7 @@ fn op() -> impl Strategy<Value = Op> {
         1 => (names(), user).prop_map(|(at, user)| Op::Chown(at, user)),
         1 => (names(), group).prop_map(|(at, group)| Op::Chgrp(at, group)),
         1 => (names(), spaces()).prop_map(|(at, space)| Op::Space(at, space)),
+        2 => (names(), 0..3_u8).prop_map(|(at, wanted)| Op::Versions(at, wanted)),
         1 => names().prop_map(Op::Empty),
         6 => (names(), modes(), 0..700_u64, flags, proptest::option::weighted(0.2, spaces()))
             .prop_map(|(at, mode, size_max, (at_once, exclusive), space)| Op::Create {
@@ -167,7 +169,9 @@ impl Way {
     }
 
     fn acting(self, who: Who) -> Who {
-        if self == Self::Said { Who { groups: SAID, ..who } } else { who }
+        let by_door = self != Self::Direct;
+        let groups = if self == Self::Said { SAID } else { who.groups };
+        Who { groups, by_door, ..who }
     }
 }
 
@@ -404,6 +408,9 @@ impl<F: Fragile> Machine<F> {
         );
         let size = if model.kind == Kind::Symlink { 6 } else { model.size };
         prop_assert_eq!((inode.link_count, inode.size()), (self.model.links(node), size));
+        let old = reader.versions(id).unwrap();
+        let old: Vec<u64> = old.iter().map(|(content, _)| content.size).collect();
+        prop_assert_eq!(&old, &model.old, "versions that stay, the oldest first");
         if model.kind != Kind::Directory {
             return Ok(());
         }
@@ -454,6 +461,7 @@ fn command(op: &Op, tickets: &[Ticket], removed: Option<InodeId>) -> Option<Comm
             let policy = Policy { space: (*space).into(), replica_count: 2, receipt_count: 2 };
             Command::SetPolicy { place: place(at), policy }
         }
+        Op::Versions(at, wanted) => Command::SetVersions { place: place(at), wanted: *wanted },
         Op::Empty(at) => set(at, AttributeChanges { size: Some(0), ..none }),
         Op::Create { at, mode, size_max, at_once, exclusive, space } => Command::Create(Create {
             place: place(at),
@@ -507,6 +515,7 @@ fn play(model: &mut Model, who: Who, op: &Op, at: &At) -> Result<(), Refusal> {
         Op::Chown(at, owner) => model.chown(who, at, owner),
         Op::Chgrp(at, group) => model.chgrp(who, at, group),
         Op::Space(at, space) => model.set_space(who, at, space),
+        Op::Versions(at, wanted) => model.set_versions(who, at, *wanted),
         Op::Empty(at) => model.empty(who, at),
         Op::Create { at, mode, size_max, at_once, exclusive, space } => {
             let expires_ns = now_ns + ATTEMPT_NS;

@@ -17,11 +17,17 @@ pub(crate) const TREE: NodeId = 1;
 pub(crate) struct Who {
     pub(crate) user: &'static str,
     pub(crate) groups: &'static [&'static str],
+    /// A door speaks for him, in a session of its own.
+    pub(crate) by_door: bool,
 }
 
 impl Who {
     fn is_operator(&self) -> bool {
         self.user == "op"
+    }
+
+    fn session(&self) -> (&'static str, bool) {
+        (self.user, self.by_door)
     }
 
     fn is_in(&self, group: &str) -> bool {
@@ -52,9 +58,35 @@ pub(crate) struct Node {
     pub(crate) tree: NodeId,
     pub(crate) space: &'static str,
     pub(crate) size: u64,
+    /// Versions that were replaced and stay: how many at most, and the sizes of those there are,
+    /// the oldest first.
+    wanted: u8,
+    pub(crate) old: Vec<u64>,
     /// Counts the contents it had.
     content: u32,
     pub(crate) entries: BTreeMap<&'static str, NodeId>,
+}
+
+impl Node {
+    /// Octets that count: its own, and those of versions that stay.
+    fn charged(&self) -> u64 {
+        self.size + self.old.iter().sum::<u64>()
+    }
+
+    /// A new content; the one of before stays if it shall, unless it had no octets.
+    fn replace_content(&mut self, size: u64) {
+        self.content += 1;
+        let replaced = std::mem::replace(&mut self.size, size);
+        if replaced > 0 && self.wanted > 0 {
+            self.old.push(replaced);
+            self.keep_last();
+        }
+    }
+
+    fn keep_last(&mut self) {
+        let too_many = self.old.len().saturating_sub(self.wanted.into());
+        self.old.drain(..too_many);
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -114,8 +146,8 @@ pub(crate) struct Model {
     detached: Vec<NodeId>,
     /// What was removed from the tree and can be brought back, the oldest first.
     pub(crate) trash: Vec<Removed>,
-    /// Who alone may write a file, with a number of its own.
-    leases: BTreeMap<NodeId, (&'static str, u32)>,
+    /// In whose session alone a file may be written, with a number of its own.
+    leases: BTreeMap<NodeId, ((&'static str, bool), u32)>,
     lease_count: u32,
     /// Each with since when it is above soft ones.
     pub(crate) limits: Vec<(Counted, Limits, OverSince)>,
@@ -135,6 +167,8 @@ impl Model {
             tree,
             space: MAIN,
             size: 0,
+            wanted: 0,
+            old: Vec::new(),
             content: 0,
             entries: BTreeMap::new(),
         };
@@ -209,7 +243,7 @@ impl Model {
                 Counted::Space(space) => node.space == space,
             };
             if is_counted && self.is_there(id) {
-                total = (total.0 + 1, total.1 + node.size);
+                total = (total.0 + 1, total.1 + node.charged());
             }
         }
         total
@@ -254,7 +288,7 @@ impl Model {
         let node = &self.nodes[id];
         let is_file = node.kind != Kind::Directory;
         // The size of a symbolic link counts for nothing.
-        let is_refused = is_file && (self.names_of(id) > 0 || node.size > TRASH_BYTES_MAX);
+        let is_refused = is_file && (self.names_of(id) > 0 || node.charged() > TRASH_BYTES_MAX);
         if node.tree != TREE || is_refused {
             return false;
         }
@@ -264,14 +298,14 @@ impl Model {
             removed_by: who.user,
             owner: node.owner,
             until_ns: now_ns + TRASH_KEEP_NS,
-            bytes: if is_file { node.size } else { self.bytes_in(id) },
+            bytes: if is_file { node.charged() } else { self.bytes_in(id) },
         });
         true
     }
 
     fn bytes_in(&self, id: NodeId) -> u64 {
         let node = &self.nodes[id];
-        node.size + node.entries.values().map(|below| self.bytes_in(*below)).sum::<u64>()
+        node.charged() + node.entries.values().map(|below| self.bytes_in(*below)).sum::<u64>()
     }
 
     fn check_no_trash(&self, id: NodeId) -> Done {
@@ -409,8 +443,9 @@ impl Model {
             Kind::File => mode,
         };
         let (owner, tree, space) = (who.user, parent.tree, parent.space);
-        let (size, content, entries) = (0, 0, BTreeMap::new());
-        Node { kind, mode, owner, group, tree, space, size, content, entries }
+        let (wanted, old, entries) = (parent.wanted, Vec::new(), BTreeMap::new());
+        let (size, content) = (0, 0);
+        Node { kind, mode, owner, group, tree, space, size, wanted, old, content, entries }
     }
 
     fn enter(&mut self, parent: NodeId, name: &'static str, node: Node) -> NodeId {
@@ -579,6 +614,19 @@ impl Model {
         Ok(())
     }
 
+    pub(crate) fn set_versions(&mut self, who: Who, names: &Names, wanted: u8) -> Done {
+        if !who.is_operator() {
+            return Err(Refusal::NotOperator);
+        }
+        let id = self.walk(who, names)?;
+        if self.nodes[id].kind == Kind::Symlink {
+            return Err(Refusal::SymbolicLink);
+        }
+        self.nodes[id].wanted = wanted;
+        self.nodes[id].keep_last();
+        Ok(())
+    }
+
     pub(crate) fn chmod(&mut self, who: Who, names: &Names, mode: u16) -> Done {
         let id = self.walk(who, names)?;
         let node = &mut self.nodes[id];
@@ -624,12 +672,11 @@ impl Model {
             Kind::Symlink => return Err(Refusal::NotFile),
             Kind::File => who.may(node, 2)?,
         }
-        if self.leases.get(&id).is_some_and(|(user, _)| *user != who.user) {
+        if self.leases.get(&id).is_some_and(|(holder, _)| *holder != who.session()) {
             return Err(Refusal::Leased);
         }
         if node.size != 0 {
-            node.content += 1;
-            node.size = 0;
+            node.replace_content(0);
         }
         if !who.is_operator() {
             clear_set_ids(node);
@@ -645,11 +692,11 @@ impl Model {
             Kind::File => who.may(&self.nodes[id], 2)?,
         }
         match self.leases.get(&id) {
-            Some((user, _)) if *user != who.user => return Err(Refusal::Leased),
+            Some((holder, _)) if *holder != who.session() => return Err(Refusal::Leased),
             Some(_) => {}
             None => {
                 self.lease_count += 1;
-                self.leases.insert(id, (who.user, self.lease_count));
+                self.leases.insert(id, (who.session(), self.lease_count));
             }
         }
         Ok(())
@@ -657,7 +704,7 @@ impl Model {
 
     pub(crate) fn end_lease(&mut self, who: Who, names: &Names) -> Done {
         let id = self.walk(who, names)?;
-        if let Some((user, _)) = self.leases.get(&id) {
+        if let Some(((user, _), _)) = self.leases.get(&id) {
             if *user != who.user && !who.owns(&self.nodes[id]) {
                 return Err(Refusal::NotOwner);
             }
@@ -683,7 +730,7 @@ impl Model {
                     Kind::File => who.may(&self.nodes[node], 2)?,
                 }
                 match self.leases.get(&node) {
-                    Some((user, _)) if *user != who.user => return Err(Refusal::Leased),
+                    Some((holder, _)) if *holder != who.session() => return Err(Refusal::Leased),
                     own => lease = own.map(|(_, number)| *number),
                 }
                 let base = self.nodes[node].content;
@@ -711,7 +758,11 @@ impl Model {
             space: ask.space.unwrap_or(model.space),
             moves: ask.space.is_some(),
             size_max: ask.size_max,
-            reserved: ask.size_max.saturating_sub(model.size),
+            // What is replaced gives its room back, unless it stays.
+            reserved: match model.wanted {
+                0 => ask.size_max.saturating_sub(model.size),
+                _ => ask.size_max,
+            },
             is_open: true,
             expires_ns: ask.expires_ns,
             lease,
@@ -768,6 +819,8 @@ impl Model {
                     tree: self.nodes[directory].tree,
                     space: attempt.space,
                     size,
+                    wanted: self.nodes[directory].wanted,
+                    old: Vec::new(),
                     content: 1,
                     entries: BTreeMap::new(),
                 };
@@ -776,7 +829,7 @@ impl Model {
             Goal::Next { node, base } => {
                 let is_unchanged = match (attempt.lease, self.leases.get(&node)) {
                     (None, None) => true,
-                    (None, Some((user, _))) => *user == who.user,
+                    (None, Some((holder, _))) => *holder == who.session(),
                     (Some(old), now) => now.is_some_and(|(_, now)| *now == old),
                 };
                 if !is_unchanged {
@@ -786,8 +839,7 @@ impl Model {
                 if node.content != base {
                     return Err(Refusal::BaseChanged);
                 }
-                node.content += 1;
-                node.size = size;
+                node.replace_content(size);
                 if attempt.moves {
                     node.space = attempt.space;
                 }

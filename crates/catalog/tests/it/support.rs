@@ -14,7 +14,8 @@ use byname_catalog::{
 
 use crate::under_test::TestEngine;
 
-pub(crate) const SITE: &[u8] = b"/test/site";
+/// The name `/test/site`, TLV-VALUE.
+pub(crate) const SITE: &[u8] = b"\x08\x04test\x08\x04site";
 pub(crate) const HOUR_NS: u64 = 3_600_000_000_000;
 /// Lease that outlasts every test.
 const ALWAYS: u64 = u64::MAX;
