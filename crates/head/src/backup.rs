@@ -25,7 +25,7 @@ use std::path::{Path, PathBuf};
 
 use byname_catalog::engine::Engine;
 use byname_catalog::id::TransactionNumber;
-use byname_catalog::{RowChange, Staging};
+use byname_catalog::{Caller, Reader, RowChange, Staging};
 
 pub use error::BackupError;
 pub use rows::Staged;
@@ -192,6 +192,11 @@ impl Backup {
             return Err(BackupError::OutOfRange { has });
         }
         (staged.digest, staged.rows) = digest(engine)?;
+        // New numbers are above this one, so nobody is believed who says another than the rows do.
+        if Reader::new(engine, &Caller::Head)?.last_transaction()? != staged.through {
+            let what = "its rows are as of another change than it says";
+            return Err(BackupError::Damaged { path: snapshot.path.clone(), what });
+        }
         Ok(staged)
     }
 
