@@ -28,6 +28,8 @@ use crate::term::{Candidate, Clocks, FOREVER_NS, OnRole};
 use crate::traffic::Rates;
 use crate::watch::DiskWatch;
 
+/// Mark of a catalog that was made to be looked at.
+pub(crate) const LOOK_FILE: &str = "for-a-look-only";
 /// Directory of the file server's records.
 const SERVER_DIRECTORY: &str = "server";
 /// Name of the head of an embedded engine: there is one, and whoever opens the file is it.
@@ -49,6 +51,12 @@ pub enum HeadError {
     /// There is one already.
     #[error("there is a site in {} already", directory.display())]
     SiteExists {
+        /// The directory.
+        directory: PathBuf,
+    },
+    /// It was made of a backup without a look at the disks.
+    #[error("the catalog in {} is for a look only: no disk was asked", directory.display())]
+    LookOnly {
         /// The directory.
         directory: PathBuf,
     },
@@ -226,6 +234,9 @@ impl Head {
             None => EngineAddress::of(directory)?.ok_or_else(no_site)?,
         };
         make_directory(directory)?;
+        if directory.join(LOOK_FILE).exists() {
+            return Err(HeadError::LookOnly { directory: directory.to_owned() });
+        }
         Self::of(directory, address.open(directory)?.for_heads()?)
     }
 

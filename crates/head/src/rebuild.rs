@@ -9,6 +9,8 @@
 
 mod contents;
 mod copy;
+mod error;
+mod rebuilt;
 mod remote;
 mod report;
 
@@ -18,19 +20,21 @@ use std::path::{Path, PathBuf};
 use byname_catalog::engine::{EmbeddedEngine, Engine, EngineError};
 use byname_catalog::id::{ContentId, DiskId, InodeId, LeaseEpoch};
 use byname_catalog::{
-    BaseRow, Caller, CatalogError, Failure, KeyHolder, Reader, Seen, can_be_seen, check, export,
+    BaseRow, Caller, Failure, KeyHolder, Reader, Refusal, Seen, can_be_seen, check, export,
 };
 use byname_packet::NameRef;
 use byname_security::cert::Certificate;
 use byname_security::trust::{TrustPolicy, Validator};
 use byname_site::{CopyState, DiskName, KeptRecord, Listed, SiteName};
 
-use crate::backup::{Backup, BackupError, Until};
-use crate::engine::{AddressError, ENGINE_FILE, EngineAddress};
+use crate::backup::{Backup, Until};
 use crate::head::{Head, HeadError, make_directory};
 
 use contents::{Contents, ListError, NEWER_MAX};
 use copy::Walk;
+pub use error::{RebuildError, SourceError};
+pub use rebuilt::Rebuilt;
+use rebuilt::remove;
 pub use remote::RemoteDisk;
 pub use report::{Finding, FindingKind, RebuildReport, RebuiltDisk};
 
@@ -69,84 +73,6 @@ pub trait DiskSource {
     /// # Errors
     /// [`SourceError`].
     fn record(&mut self, content: ContentId) -> Result<KeptRecord, SourceError>;
-}
-
-/// Reason for which a disk cannot be read.
-#[derive(Debug, thiserror::Error)]
-#[error(transparent)]
-pub struct SourceError(pub Box<dyn std::error::Error + Send + Sync>);
-
-/// Reason for which no catalog is made.
-#[derive(Debug, thiserror::Error)]
-pub enum RebuildError {
-    /// The directory.
-    #[error(transparent)]
-    Head(#[from] HeadError),
-    /// A disk.
-    #[error("disk {} cannot be read: {source}", disk.0)]
-    Source {
-        /// Which.
-        disk: DiskId,
-        /// Why.
-        source: SourceError,
-    },
-    /// No disk has all rows of any state.
-    #[error("no disk has a complete copy of the catalog that the key of {site} has signed")]
-    NoCopy {
-        /// The site.
-        site: String,
-    },
-    /// What a disk gave was something else the second time.
-    #[error("disk {}: its copy of the catalog changed while it was read", disk.0)]
-    Changed {
-        /// Which.
-        disk: DiskId,
-    },
-    /// A disk lists contents without end, or the rows are very old.
-    #[error(
-        "disk {} lists more than {max} contents that the rows do not have: leave it out, it lies",
-        disk.0
-    )]
-    TooMany {
-        /// Which.
-        disk: DiskId,
-        /// So many it may.
-        max: usize,
-    },
-    /// The address of the engine.
-    #[error(transparent)]
-    Address(#[from] AddressError),
-    /// A backup.
-    #[error(transparent)]
-    Backup(#[from] BackupError),
-    /// The rows are of another site.
-    #[error("the rows are those of another site")]
-    OtherSite,
-    /// The rows contradict each other.
-    #[error("the rows contradict each other in {count} places; the first: {first}")]
-    Inconsistent {
-        /// How often.
-        count: usize,
-        /// The first contradiction.
-        first: &'static str,
-    },
-    /// Rows could not be written or read.
-    #[error(transparent)]
-    Catalog(#[from] CatalogError),
-    /// A row could not be read.
-    #[error(transparent)]
-    Reading(#[from] Failure),
-    /// The engine failed.
-    #[error(transparent)]
-    Engine(#[from] EngineError),
-    /// A file.
-    #[error("{}: {source}", path.display())]
-    File {
-        /// Which.
-        path: PathBuf,
-        /// Why.
-        source: std::io::Error,
-    },
 }
 
 /// What is made again, and where.
@@ -226,7 +152,8 @@ impl Rebuild<'_> {
         self.build(&rows, &new_path, seen)?;
         drop(rows);
         remove(&self.directory.join(ROWS_FILE))?;
-        Ok(Rebuilt { report, new_path, directory: self.directory.to_owned() })
+        let (directory, is_for_a_look) = (self.directory.to_owned(), disks.is_empty());
+        Ok(Rebuilt { report, new_path, directory, is_for_a_look })
     }
 
     /// Rows of another site than this one are not taken.
@@ -364,7 +291,8 @@ impl Rebuild<'_> {
         let epochs = states.iter().map(|state| state.epoch.0).filter(can_be_seen);
         let number = highest.chain([contents.highest(), known]).max().unwrap_or_default();
         let verifier = (self.site, &mut self.validator(), self.now_s());
-        let fresh = InodeId(number + 1);
+        let next = number.checked_add(1).ok_or(Failure::from(Refusal::CountersExhausted));
+        let fresh = InodeId(next?);
         contents.adopt(disks, verifier, (rows, fresh), report)?;
         contents.find_lost(&Reader::new(rows, &Caller::Head)?, self.site, report)?;
         if disks.is_empty() {
@@ -395,56 +323,9 @@ impl Rebuild<'_> {
     }
 }
 
-/// A catalog that was put together.
-#[derive(Debug)]
-pub struct Rebuilt {
-    /// What is in it, and what is not.
-    pub report: RebuildReport,
-    new_path: PathBuf,
-    directory: PathBuf,
-}
-
-impl Rebuilt {
-    /// Moves it to where it belongs.
-    ///
-    /// # Errors
-    /// [`RebuildError`].
-    pub fn place(self) -> Result<RebuildReport, RebuildError> {
-        let Self { report, new_path, directory } = self;
-        let failed = |path: &Path| {
-            let path = path.to_owned();
-            move |source| RebuildError::File { path, source }
-        };
-        std::fs::rename(&new_path, directory.join(ENGINE_FILE)).map_err(failed(&new_path))?;
-        let opened = std::fs::File::open(&directory).and_then(|it| it.sync_all());
-        opened.map_err(failed(&directory))?;
-        // A database that the directory had the address of has no catalog.
-        EngineAddress::Embedded.note(&directory)?;
-        Ok(report)
-    }
-
-    /// Removes it.
-    ///
-    /// # Errors
-    /// [`RebuildError`].
-    pub fn discard(self) -> Result<RebuildReport, RebuildError> {
-        remove(&self.new_path)?;
-        Ok(self.report)
-    }
-}
-
 fn of(disk: &dyn DiskSource) -> impl FnOnce(SourceError) -> RebuildError + use<> {
     let disk = disk.name().id;
     move |source| RebuildError::Source { disk, source }
-}
-
-fn remove(path: &Path) -> Result<(), RebuildError> {
-    match std::fs::remove_file(path) {
-        Err(source) if source.kind() != std::io::ErrorKind::NotFound => {
-            Err(RebuildError::File { path: path.to_owned(), source })
-        }
-        _ => Ok(()),
-    }
 }
 
 /// All rows of an engine, page by page.

@@ -133,6 +133,10 @@ impl From<HeadError> for Failure {
             HeadError::NoSite { .. } => {
                 Self::new(Code::NotFound, text).hint("`byname site init NAME` makes one")
             }
+            HeadError::LookOnly { .. } => Self::new(Code::LocalDisk, text).hint(
+                "disks would obey it in place of the site's head: `byname site restore FILE DISK…` \
+                 makes one to serve",
+            ),
             HeadError::SiteExists { .. } => {
                 Self::new(Code::LocalDisk, text).hint("`byname catalog` serves it")
             }

@@ -99,7 +99,10 @@ pub(super) fn run(args: &Args, paths: &Paths) -> Outcome {
     }
     if !args.json {
         output::err_line(&format!("made the catalog in {}", at.display()));
-        output::err_line(&format!("serve it: byname catalog {shown}; then: site fsck --disks"));
+        output::err_line(&match args.no_disks {
+            true => "it is for a look only: no head serves it".to_owned(),
+            false => format!("serve it: byname catalog {shown}; then: site fsck --disks"),
+        });
     }
     match losses(&report) {
         0 => Ok(()),
