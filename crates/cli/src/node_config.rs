@@ -223,7 +223,7 @@ fn verifier(grants: &[Grant]) -> Outcome<Option<Arc<dyn CommandVerifier>>> {
 }
 
 /// A certificate as `byname key export` writes it.
-fn certificate(file: &Path) -> Outcome<Vec<u8>> {
+pub(crate) fn certificate(file: &Path) -> Outcome<Vec<u8>> {
     let text = std::fs::read_to_string(file).map_err(|error| Failure::disk(file, error))?;
     let wrong = |error: &dyn std::fmt::Display| {
         Failure::usage(format!("{}: {error}", file.display()))

@@ -73,6 +73,7 @@ mod resizing;
 mod rollback;
 mod scale;
 mod scrubbing;
+mod seals;
 mod service;
 mod sessions;
 mod several_heads;

@@ -66,6 +66,21 @@ fn who_removed_something_brings_it_back_and_others_do_not_see_it() {
     }
 }
 
+#[test]
+fn what_is_in_the_trash_counts_and_who_is_at_a_limit_is_told_so() {
+    let site = crate::disks::Site::new(1, 1);
+    run(&site, &["site", "quota", "set", "user:op", "--bytes", "1500k"]).ok();
+    run(&site, &["site", "trash", "set", "--keep", "1d"]).ok();
+    let file = site.home.path().join("a");
+    write(&file, &noise(1_000_000, 1));
+    let put = |to: &str| run(&site, &["put", file.to_str().unwrap(), to]);
+    put("/lab/a").ok();
+    run(&site, &["rm", "/lab/a"]).ok();
+    put("/lab/b").fails_with(1, "byname site trash purge");
+    run(&site, &["site", "trash", "purge", "--all", "--yes"]).ok();
+    put("/lab/b").ok();
+}
+
 /// The head is killed after each step; octets come back as they were, and the catalog agrees with
 /// itself and with its disks.
 #[test]

@@ -71,11 +71,16 @@ fn refused(name: &Name, refusal: Refusal) -> Failure {
             failure.hint(format!("who has it: byname site lease ls {name}"))
         }
         Refusal::UserQuota | Refusal::GroupQuota | Refusal::TreeQuota | Refusal::SpaceQuota => {
-            failure.hint("what is removed counts no more: byname rm")
+            failure.hint(
+                "what is removed counts no more: byname rm; in a trash it does until it is gone: \
+                 byname site trash purge",
+            )
         }
         Refusal::UserGrace | Refusal::GroupGrace | Refusal::TreeGrace | Refusal::SpaceGrace => {
-            failure
-                .hint("below the soft limit there is room again: byname rm, byname site quota ls")
+            failure.hint(
+                "below the soft limit there is room again: byname rm (and byname site trash purge \
+                 where there is a trash), byname site quota ls",
+            )
         }
         _ => failure,
     }

@@ -1,25 +1,22 @@
 //! `byname site backup`: all rows of a running head's catalog, in a file or a directory.
 
+mod verify;
+
 use super::account::SiteArgs;
 use super::restore::until;
 use super::session::SiteSession;
 use crate::exit::{Code, Failure, Outcome, chain};
 use crate::output;
-use byname_catalog::engine::EmbeddedEngine;
 use byname_catalog::id::TransactionNumber;
 use byname_head::backup::{
-    Backup, BackupError, BackupSource, SealCheck, Staged, Taken, Until, export_lines, take,
-    take_into,
+    Backup, BackupError, BackupSource, Staged, Taken, Until, export_lines, take, take_into,
 };
-use byname_head::rebuild::{Rebuild, RebuildReport};
-use byname_io::Clock;
-use byname_keychain::Keychain;
 use byname_packet::Name;
 use byname_profile::Paths;
 use byname_site::SiteName;
 use serde_json::{Value, json};
 use std::io::{BufWriter, ErrorKind, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 /// Pause between two words about how far it is.
@@ -59,20 +56,12 @@ pub(super) struct Args {
 
 #[derive(Debug, clap::Subcommand)]
 enum BackupCommand {
-    /// Read all of a backup, make a catalog of it beside it, check that, and remove it again.
-    Verify {
-        /// The backup.
-        #[arg(value_name = "FILE|DIR")]
-        from: PathBuf,
-        /// One JSON object.
-        #[arg(long)]
-        json: bool,
-    },
+    Verify(verify::Args),
 }
 
 pub(super) fn run(args: &Args, paths: &Paths) -> Outcome {
-    if let Some(BackupCommand::Verify { from, json }) = &args.command {
-        return verify(from, *json, paths);
+    if let Some(BackupCommand::Verify(args)) = &args.command {
+        return verify::run(args, paths);
     }
     let Some(to) = &args.to else { return Err(Failure::usage("where to? Give FILE or DIR")) };
     let is_directory = to.is_dir() || to.as_os_str().as_encoded_bytes().ends_with(b"/");
@@ -180,58 +169,6 @@ pub(super) fn hex(digest: &[u8; 32]) -> String {
 pub(super) fn site_of(backup: &Backup) -> Outcome<SiteName> {
     let name = backup.site().parse::<Name>().ok().and_then(SiteName::new);
     name.ok_or_else(|| Failure::new(Code::LocalDisk, "the backup does not say of which site it is"))
-}
-
-/// A drill: a catalog is made of the backup as if all else were lost, without disks.
-fn verify(from: &Path, json: bool, paths: &Paths) -> Outcome {
-    let backup = Backup::open(from)?;
-    let (files, octets) = backup.verify()?;
-    let site = site_of(&backup)?;
-    let keychain = Keychain::open(&paths.keys)?;
-    let beside = if from.is_dir() { from } else { from.parent().unwrap_or(Path::new("")) };
-    let trial = beside.join(format!(".byname-backup-trial.{}", std::process::id()));
-    let report = match keychain.identity(site.view())? {
-        Some(identity) => {
-            let (certificate, unix_ns) = (&identity.certificate, Clock::new().unix_ns());
-            let now_s = unix_ns / 1_000_000_000;
-            match backup.check_seals(&SealCheck { site: &site, certificate, now_s }) {
-                Err(BackupError::Unsealed { .. }) if !from.is_dir() => {}
-                checked => checked?,
-            }
-            let rebuild = Rebuild { site: &site, certificate, directory: &trial, unix_ns };
-            let made = rebuild.restore((&backup, Until::Latest), &mut []);
-            made.and_then(|made| made.discard())
-        }
-        None => only_rows(&backup, &trial).map_err(Into::into),
-    };
-    let removed = std::fs::remove_dir_all(&trial);
-    let report = report?;
-    removed.map_err(|error| Failure::new(Code::LocalDisk, error.to_string()))?;
-    let staged = report.restored.unwrap_or_default();
-    if json {
-        let mut line = staged_line(&staged);
-        line["site"] = output::name(site.view()).into();
-        line["files"] = files.into();
-        line["bytes"] = octets.into();
-        line["inodes"] = report.inodes.into();
-        output::json_line(line);
-        return Ok(());
-    }
-    let (files, rows) = (output::count(files as u64, "file"), output::count(staged.rows, "row"));
-    let size = output::size(octets);
-    output::out_line(&format!("{files}, {size}: {rows} as of change {}", staged.through.0));
-    output::out_line(&format!("digest {}", hex(&staged.digest)));
-    output::out_line(&format!("{}: OK", output::name(site.view())));
-    Ok(())
-}
-
-/// Where the site's key is not here no catalog can be made: the rows are put together.
-fn only_rows(backup: &Backup, trial: &Path) -> Result<RebuildReport, BackupError> {
-    let failed = |source| BackupError::File { path: trial.to_owned(), source };
-    std::fs::create_dir_all(trial).map_err(failed)?;
-    let engine = EmbeddedEngine::open(&trial.join("rows.redb"))?;
-    let restored = Some(backup.stage(&engine, Until::Latest)?);
-    Ok(RebuildReport { restored, ..RebuildReport::default() })
 }
 
 /// A head that is asked by name.
