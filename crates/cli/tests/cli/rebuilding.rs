@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use byname_catalog::engine::{EmbeddedEngine, Engine, Table};
 use byname_catalog::{BaseRow, Caller, Inode, Place, Reader, export};
@@ -74,6 +75,24 @@ fn await_copies(site: &Site, count: usize) {
         last.is_u64() && copied.count() >= count
     };
     wait_for("copies of the catalog", is_copied, status);
+}
+
+/// Waits until nothing changes any more: what was removed or replaced ends by itself.
+fn await_rest(site: &Site) {
+    let transaction = || {
+        let status = site.run(&["status", "--json"]).stdout();
+        let state: Value = serde_json::from_str(&status).unwrap_or_default();
+        state["state"]["transaction"].as_u64()
+    };
+    let (mut last, mut since) = (None, Instant::now());
+    let is_at_rest = || {
+        let now = transaction();
+        if now.is_none() || now != last {
+            (last, since) = (now, Instant::now());
+        }
+        since.elapsed() >= Duration::from_secs(3)
+    };
+    wait_for("an end of changes", is_at_rest, String::new);
 }
 
 /// A local tree of files; some are empty, some longer than a unit.
@@ -279,6 +298,8 @@ fn with_one_disk_missing_the_rows_are_those_of_another() {
 #[test]
 fn contents_that_are_newer_than_the_rows_are_taken_by_their_tickets() {
     let (mut site, _) = site(20);
+    // What was removed would be told of as lost if copies that still have it came back.
+    await_rest(&site);
     await_copies(&site, 3);
     site.stop_all();
     // The copies stay as they are now; what is written from here on is not in them.

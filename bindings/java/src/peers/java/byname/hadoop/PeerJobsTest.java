@@ -5,7 +5,6 @@ import static org.junit.Assert.assertEquals;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.util.Map;
-import java.util.TreeMap;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
@@ -74,8 +73,8 @@ public class PeerJobsTest {
   }
 
   /**
-   * Two machines run the tasks. The cluster's own file system is HDFS, since whoever writes the
-   * history of jobs flushes it to its readers; so TestDFSIO, which knows no other one, is left out.
+   * Two machines run the tasks. The site is the cluster's own file system, too, with the staging
+   * directories and the history of jobs, which is flushed while it is written.
    */
   @Test
   public void jobsOnYarnFindAtASiteWhatTheyFindLocally() throws Exception {
@@ -86,17 +85,12 @@ public class PeerJobsTest {
     conf.setFloat("yarn.nodemanager.disk-health-checker.max-disk-utilization-per-disk-percentage", 99);
     conf.setInt("mapreduce.task.io.sort.mb", 32);
     java.nio.file.Path machines = writeCoreSite();
-    java.io.File folder = scratch.resolve("history").toFile();
-    try (MiniDFSCluster history =
-            new MiniDFSCluster.Builder(new Configuration(), folder).numDataNodes(1).build();
-        MiniMRYarnCluster cluster = new MiniMRYarnCluster("jobs", 2)) {
-      conf.set(FileSystem.FS_DEFAULT_NAME_KEY, history.getFileSystem().getUri().toString());
+    conf.set(FileSystem.FS_DEFAULT_NAME_KEY, RunningSite.path("").toString());
+    try (MiniMRYarnCluster cluster = new MiniMRYarnCluster("jobs", 2)) {
       cluster.init(conf);
       cluster.start();
       Configuration client = new Configuration(cluster.getConfig());
-      Map<String, String> others = new TreeMap<>(expected);
-      others.keySet().removeIf(name -> name.startsWith("TestDFSIO"));
-      assertEquals(others, run(client, RunningSite.path("yarn")));
+      assertEquals(expected, run(client, RunningSite.path("yarn")));
     } finally {
       Files.delete(machines);
     }
