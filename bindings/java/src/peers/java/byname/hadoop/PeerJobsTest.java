@@ -4,12 +4,14 @@ import static org.junit.Assert.assertEquals;
 
 import java.io.IOException;
 import java.nio.file.Files;
+import java.security.PrivilegedExceptionAction;
 import java.util.Map;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
 import org.apache.hadoop.hdfs.MiniDFSCluster;
 import org.apache.hadoop.mapreduce.v2.MiniMRYarnCluster;
+import org.apache.hadoop.security.UserGroupInformation;
 import org.junit.AfterClass;
 import org.junit.BeforeClass;
 import org.junit.Test;
@@ -90,7 +92,11 @@ public class PeerJobsTest {
       cluster.init(conf);
       cluster.start();
       Configuration client = new Configuration(cluster.getConfig());
-      assertEquals(expected, run(client, RunningSite.path("yarn")));
+      // Staging directories have to be of whom Hadoop calls the user: the one at the site.
+      UserGroupInformation anna = UserGroupInformation.createRemoteUser("anna");
+      PrivilegedExceptionAction<Map<String, String>> jobs =
+          () -> run(client, RunningSite.path("yarn"));
+      assertEquals(expected, anna.doAs(jobs));
     } finally {
       Files.delete(machines);
     }
