@@ -31,6 +31,8 @@ impl Edges {
         let mut edge = self.take(key).unwrap_or_default();
         let source = Source::grown(path, file, &mut edge, is_stopped)?;
         let mut edges = self.lock();
+        // Somebody else may have put the same file meanwhile.
+        edges.retain(|(of, _)| *of != key);
         if edges.len() >= FILES_MAX {
             edges.pop_front();
         }

@@ -25,7 +25,7 @@ use crate::map;
 /// Octets of which direct reads are whole numbers.
 pub(crate) const BLOCK_BYTES: usize = 4096;
 /// Octets from which on a place is reserved before it is written: the file system then looks for
-/// room once, and not for each block. That takes 40 % less of the thread that writes (ext4).
+/// room once, and not for each block (decision 87).
 const RESERVED_BYTES_MIN: usize = 64 << 10;
 
 /// See the module.

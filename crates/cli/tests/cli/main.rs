@@ -33,6 +33,7 @@ mod five_lines;
 mod flood;
 mod floods;
 mod forwarding;
+mod growing;
 mod harness;
 mod head_outages;
 mod histories;

@@ -89,7 +89,7 @@ fn seals_are_checked_by_a_certificate_and_nobody_is_told_that_they_were_who_has_
         let own = certificate(&history.site.home);
         let said = verify(&[from, "--certificate", &own]).ok().stdout();
         assert!(said.ends_with("/lab: OK\n"), "{said}");
-        assert_eq!(seals(&[from, "--json", "--certificate", &own]), "genuine");
+        assert_eq!(seals(&[from, "--json", "--certificate", &own]), "verified");
         assert_eq!(seals(&[unsealed, "--json", "--certificate", &own]), "missing");
         let other = certificate(&stranger);
         verify(&[from, "--certificate", &other]).fails_with(5, "its seal is not the site's");

@@ -212,11 +212,11 @@ impl<'a> Executor<'a> {
         // Whoever is asked is named by the plan. If no route leads there any more, it is gone.
         let no_route_ns = config.fetch().no_route_ns;
         let fetch = FetchConfig { no_route_ns, ..config.fetch_begun() };
+        let is_all_new = matches!(extent, Extent::Whole { older: None });
         let (range, older) = match extent {
             Extent::Whole { older } => (0..u64::MAX, older),
             Extent::Range(range) => (range, None),
         };
-        let is_all_new = older.is_none() && range.start == 0;
         let source = StreamSource { plan, site: None, older };
         let mut job = ReadJob::new(source, range, true, fetch, sink);
         if is_all_new {

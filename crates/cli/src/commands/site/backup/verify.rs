@@ -43,7 +43,7 @@ pub(super) struct Args {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Seals {
     /// The site's key has signed all.
-    Genuine,
+    Verified,
     /// A file has none, which may be: one of before there were seals, or one of lines.
     Missing,
     /// Nobody knows the site's key here.
@@ -53,7 +53,7 @@ enum Seals {
 impl Seals {
     fn word(self) -> &'static str {
         match self {
-            Self::Genuine => "genuine",
+            Self::Verified => "verified",
             Self::Missing => "missing",
             Self::Unchecked => "unchecked",
         }
@@ -62,7 +62,7 @@ impl Seals {
     /// The verdict for people.
     fn verdict(self) -> &'static str {
         match self {
-            Self::Genuine => "OK",
+            Self::Verified => "OK",
             Self::Missing => "rows OK, no seal: anybody may have made them",
             Self::Unchecked => "rows OK, seals not checked",
         }
@@ -119,7 +119,7 @@ fn seals(
     let now_s = Clock::new().unix_ns() / 1_000_000_000;
     match backup.check_seals(&SealCheck { site, certificate, now_s }) {
         Err(BackupError::Unsealed { .. }) if !is_directory => Ok(Seals::Missing),
-        checked => Ok(checked.map(|()| Seals::Genuine)?),
+        checked => Ok(checked.map(|()| Seals::Verified)?),
     }
 }
 
