@@ -14,7 +14,7 @@ use crate::sources::Source;
 const HEADER: &str = "crates/ffi/include/byname.h";
 const CONFIG: &str = "crates/ffi/cbindgen.toml";
 /// What crosses the interface, in the order of the header.
-const SOURCES: [&str; 11] = [
+const SOURCES: [&str; 12] = [
     "crates/ffi/src/abi.rs",
     "crates/ffi/src/abi/sites.rs",
     "crates/ffi/src/abi/doors.rs",
@@ -25,6 +25,7 @@ const SOURCES: [&str; 11] = [
     "crates/ffi/src/entry/sites.rs",
     "crates/ffi/src/entry/doors.rs",
     "crates/ffi/src/entry/site_acls.rs",
+    "crates/ffi/src/entry/loans.rs",
     "crates/ffi/src/entry/site_files.rs",
 ];
 const TOOL: &str = "xtask/header/Cargo.toml";

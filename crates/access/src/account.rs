@@ -13,6 +13,7 @@ use byname_site::{Identity as Who, SiteName, SpeaksFor};
 use byname_writer::{Writer, WriterConfig, WriterError};
 
 use crate::error::AccessError;
+use crate::loan::{Loan, LoanError};
 
 /// Time to connect to a forwarder.
 const CONNECT: Duration = Duration::from_secs(5);
@@ -32,6 +33,8 @@ pub struct AccountOptions {
     pub door: Option<String>,
     /// Groups that the door says the user is in; those of the catalog, if there are none.
     pub said_groups: Vec<String>,
+    /// A lent key, which signs in place of those that are here.
+    pub loan: Option<Loan>,
     /// Forwarder to ask, in place of the link's or the usual one.
     pub connect: Option<Endpoint>,
     /// Time without an answer after which it is given up.
@@ -41,8 +44,8 @@ pub struct AccountOptions {
 impl Default for AccountOptions {
     fn default() -> Self {
         let (site, user, usual_user, door, connect) = (None, None, None, None, None);
-        let said_groups = Vec::new();
-        Self { site, user, usual_user, door, said_groups, connect, patience: PATIENCE }
+        let (said_groups, loan) = (Vec::new(), None);
+        Self { site, user, usual_user, door, said_groups, loan, connect, patience: PATIENCE }
     }
 }
 
@@ -71,6 +74,8 @@ pub struct Account {
     pub link: Link,
     endpoints: Vec<Endpoint>,
 }
+
+type Acting = (String, Vec<String>, Identity);
 
 impl AccountOptions {
     /// The site, and the link that says how to reach it.
@@ -164,8 +169,52 @@ impl AccountOptions {
         link: &Link,
         profile: &Profile,
     ) -> Result<Account, AccessError> {
-        let site = site_above(name, &keychain(profile)?)?;
+        let site = match &self.loan {
+            Some(loan) if loan.site.view().is_prefix_of(name.view()) => loan.site.clone(),
+            Some(Loan { site, .. }) => {
+                return Err(AccessError::NotInSite { name: name.clone(), site: site.clone() });
+            }
+            None => site_above(name, &keychain(profile)?)?,
+        };
         self.open((site, link.clone()), profile)
+    }
+
+    fn namespace(&self, site: &SiteName, user: &str) -> Name {
+        match &self.door {
+            Some(door) => site.door(door),
+            None => site.user(user),
+        }
+    }
+
+    /// The user whose key is here, all whose keys are, and the key that signs.
+    fn own(&self, site: &SiteName, keychain: &Keychain) -> Result<Acting, AccessError> {
+        let (user, candidates) = match (&self.door, &self.user) {
+            (Some(door), None) => return Err(AccessError::ForWhom { door: door.clone() }),
+            _ => self.user(site, keychain)?,
+        };
+        let Some(identity) = keychain.identity(self.namespace(site, &user).view())? else {
+            let site = site.clone();
+            return Err(match self.door.clone() {
+                Some(door) => AccessError::NoDoorKey { site, door },
+                None => AccessError::NoKey { site, user },
+            });
+        };
+        Ok((user, candidates, identity))
+    }
+
+    /// The same of a lent key: no other is looked for.
+    fn lent(&self, loan: &Loan) -> Result<Acting, AccessError> {
+        loan.check_time()?;
+        let user = loan.user.clone();
+        if let Some(door) = &self.door {
+            return Err(AccessError::NoDoorKey { site: loan.site.clone(), door: door.clone() });
+        }
+        match &self.user {
+            Some(wanted) if *wanted != user => {
+                Err(LoanError::OfAnother { user, wanted: wanted.clone() }.into())
+            }
+            _ => Ok((user, Vec::new(), loan.identity.clone())),
+        }
     }
 
     fn open(
@@ -173,26 +222,19 @@ impl AccountOptions {
         (site, link): (SiteName, Link),
         profile: &Profile,
     ) -> Result<Account, AccessError> {
-        let keychain = keychain(profile)?;
-        let (user, candidates) = match (&self.door, &self.user) {
-            (Some(door), None) => return Err(AccessError::ForWhom { door: door.clone() }),
-            _ => self.user(&site, &keychain)?,
+        let (user, candidates, identity) = match &self.loan {
+            Some(loan) => self.lent(loan)?,
+            None => self.own(&site, &keychain(profile)?)?,
         };
-        let namespace = match &self.door {
-            Some(door) => site.door(door),
-            None => site.user(&user),
-        };
-        let Some(identity) = keychain.identity(namespace.view())? else {
-            return Err(match self.door.clone() {
-                Some(door) => AccessError::NoDoorKey { site, door },
-                None => AccessError::NoKey { site, user },
-            });
-        };
+        let namespace = self.namespace(&site, &user);
         let groups = self.said_groups.clone();
         let speaks_for = self.door.is_some().then(|| SpeaksFor { user: user.clone(), groups });
         let mut trust = profile.trust_policy(UnknownKeys::Refuse)?;
         if let Some(key) = link.key {
             trust.add_anchor(site.view().to_name(), key);
+        }
+        if let Some(loan) = &self.loan {
+            trust.add_anchor(site.view().to_name(), loan.site_key);
         }
         let endpoints = match &self.connect {
             Some(endpoint) => vec![endpoint.clone()],

@@ -17,6 +17,8 @@ use byname_site::{DiskRefusal, HeadFailure, SiteName, Untrusted};
 use byname_writer::WriterError;
 use rustix::io::Errno;
 
+use crate::loan::LoanError;
+
 /// Reason why something could not be done at a site.
 #[derive(Debug, thiserror::Error)]
 pub enum AccessError {
@@ -193,6 +195,9 @@ pub enum AccessError {
         /// What is changed.
         name: Name,
     },
+    /// A lent key does not count.
+    #[error(transparent)]
+    Loan(#[from] LoanError),
     /// It was told to stop.
     #[error("interrupted")]
     Stopped,
@@ -292,6 +297,8 @@ impl AccessError {
             | Self::NoSiteName { .. } => Errno::INVAL,
             Self::NotAdmitted { .. } => Errno::ACCESS,
             Self::NotInSite { .. } => Errno::XDEV,
+            Self::Loan(LoanError::Over { .. }) => Errno::KEYEXPIRED,
+            Self::Loan(_) => Errno::KEYREJECTED,
             Self::Profile(error) => return error.errno(),
             Self::Write { source, .. } => return of_writer(source),
             Self::Read { source, .. } => return source.errno(),

@@ -14,6 +14,8 @@ mod described;
 mod edges;
 mod error;
 mod head;
+mod lending;
+mod loan;
 mod mapping;
 mod place;
 mod shared;
@@ -26,6 +28,8 @@ pub use acl::{AccessLists, AclChanges};
 pub use described::{Described, Entries};
 pub use error::AccessError;
 pub use head::HeadSession;
+pub use lending::{lend, lend_new, lent_until, recall};
+pub use loan::{LOAN_TEXT_BYTES_MAX, Loan, LoanError};
 pub use mapping::{
     Denial, MEMBERSHIPS_MAX, Mapped, MappingError, MappingTable, Membership, Method, Presented,
     RowError, RowPlace,

@@ -191,6 +191,9 @@ inline Struct byname_init() {
 // Started calls of a session that have not ended (EAGAIN).
 #define BYNAME_CALLS_MAX 65536
 
+// Room for a loan as a text, with its NUL.
+#define BYNAME_LOAN_BYTES 8192
+
 // Room for the texts of almost every `byname_attributes`; `text_bytes` says if it was too small.
 #define BYNAME_TEXT_BYTES 8192
 
@@ -868,6 +871,42 @@ int32_t byname_site_change_acl(byname_site site,
                                const struct byname_site_acl *acl,
                                struct byname_error *error);
 
+// Opens a session as byname_session_open does. Its sites act with the key of the loan, for the
+// user who has lent it, and with none that is here; what is no loan, is over, or is for another
+// site than the link's is refused.
+byname_session byname_session_open_lent(const struct byname_session_options *options,
+                                        uint32_t abi_version,
+                                        const char *loan,
+                                        struct byname_error *error);
+
+// Makes a key that signs for the user for so many seconds, a week at most, and writes it to a
+// buffer of at least BYNAME_LOAN_BYTES as a text with a NUL. Who has the text acts as the user.
+// Returns its octets.
+int64_t byname_site_lend(byname_site site,
+                         uint64_t time_s,
+                         char *buffer,
+                         uint64_t buffer_size,
+                         struct byname_error *error);
+
+// What a loan says, without its secret: user, URI of the site, digest of the key, and the end in
+// nanoseconds since the Unix epoch, each with a NUL. Returns the octets that they need; what does
+// not fit is not written. Asks nobody.
+int64_t byname_loan_texts(const char *loan,
+                          char *buffer,
+                          uint64_t buffer_size,
+                          struct byname_error *error);
+
+// Until when a key of the user's is lent, as the head has it now, in nanoseconds since the Unix
+// epoch; 0 if it is not. `key` is its digest; NULL for the one that signs here.
+int32_t byname_site_lent_until(byname_site site,
+                               const char *key,
+                               uint64_t *until_ns,
+                               struct byname_error *error);
+
+// Ends a loan of the user's now. `key` is its digest; NULL for the one that signs here. Returns 1,
+// or 0 if there is none.
+int32_t byname_site_recall(byname_site site, const char *key, struct byname_error *error);
+
 // Opens a file in the version that the head has now. It is closed by byname_file_close.
 byname_file byname_site_open_file(byname_site site, const char *path, struct byname_error *error);
 
@@ -902,4 +941,4 @@ int64_t byname_site_servers(byname_site site,
 
 #endif  /* BYNAME_H */
 
-// Digest of sources and text: 0b619f9b46112626
+// Digest of sources and text: f0bac5cc8b7b493e

@@ -112,6 +112,8 @@ pub const BYNAME_LISTINGS_MAX: u64 = 1024;
 pub const BYNAME_LISTINGS_BYTES_MAX: u64 = 536_870_912;
 /// Started calls of a session that have not ended (EAGAIN).
 pub const BYNAME_CALLS_MAX: u64 = 65_536;
+/// Room for a loan as a text, with its NUL.
+pub const BYNAME_LOAN_BYTES: u64 = 8192;
 /// Room for the texts of almost every `byname_attributes`; `text_bytes` says if it was too small.
 pub const BYNAME_TEXT_BYTES: u64 = 8192;
 

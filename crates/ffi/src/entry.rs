@@ -9,6 +9,7 @@ pub mod calls;
 pub mod doors;
 pub mod files;
 pub mod listings;
+pub mod loans;
 pub mod sessions;
 pub mod site_acls;
 pub mod site_files;

@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use byname_access::{AccessError, Loan};
 use byname_client::{CALLS_MAX, ReadCounters, SessionOptions as Memory, Stop};
 use byname_io::Endpoint;
 use byname_packet::Name;
@@ -38,6 +39,8 @@ pub(crate) struct Wishes<'a> {
     pub(crate) timeout: Option<Duration>,
     pub(crate) memory: Memory,
     pub(crate) is_bulk: bool,
+    /// The key that signs, in place of those that are here.
+    pub(crate) loan: Option<Loan>,
 }
 
 #[derive(Default)]
@@ -71,6 +74,7 @@ pub(crate) struct SessionState {
     pub(crate) connect: Option<Endpoint>,
     pub(crate) timeout: Option<Duration>,
     pub(crate) stop: Stop,
+    pub(crate) loan: Option<Loan>,
     activity: Mutex<Activity>,
     is_idle: Condvar,
 }
@@ -100,12 +104,16 @@ impl Drop for ActiveCall {
 
 impl SessionState {
     /// Opens a session.
-    pub(crate) fn open(wishes: &Wishes<'_>) -> Result<Self, Fault> {
-        let profile = profile(wishes)?;
-        let link = match wishes.link {
+    pub(crate) fn open(wishes: Wishes<'_>) -> Result<Self, Fault> {
+        let profile = profile(&wishes)?;
+        let mut link = match wishes.link {
             Some(link) => profile.link(link)?,
             None => Link::of_name(Name::new()),
         };
+        if let Some(loan) = &wishes.loan {
+            check_loan(loan, &link.name)?;
+            link.key = link.key.or(Some(loan.site_key));
+        }
         let stop = Stop::default();
         let connect = wishes.connect.map(str::parse).transpose().map_err(endpoint)?;
         let options = OpenOptions {
@@ -128,6 +136,7 @@ impl SessionState {
             connect,
             timeout: wishes.timeout,
             stop,
+            loan: wishes.loan,
             activity: Mutex::default(),
             is_idle: Condvar::new(),
         })
@@ -211,6 +220,15 @@ pub(crate) fn add(total: &mut ReadCounters, more: ReadCounters) {
     total.prefetched_bytes += more.prefetched_bytes;
     total.prefetch_useful_bytes += more.prefetch_useful_bytes;
     total.prefetch_wasted_bytes += more.prefetch_wasted_bytes;
+}
+
+/// Whether a lent key counts for what a link leads to.
+fn check_loan(loan: &Loan, name: &Name) -> Result<(), AccessError> {
+    loan.check_time()?;
+    match loan.site.view().is_prefix_of(name.view()) {
+        true => Ok(()),
+        false => Err(AccessError::NotInSite { name: name.clone(), site: loan.site.clone() }),
+    }
 }
 
 fn endpoint(error: byname_io::EndpointError) -> Fault {

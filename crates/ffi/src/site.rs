@@ -4,7 +4,9 @@ use std::ffi::CStr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use byname_access::{AccessError, AccountOptions, Described, SharedSite, Tree};
+use byname_access::{
+    AccessError, AccountOptions, Described, HeadSession, Loan, SharedSite, Tree, lend_new,
+};
 use byname_packet::Name;
 
 use crate::abi;
@@ -65,6 +67,7 @@ impl SiteState {
             user,
             door,
             said_groups,
+            loan: session.loan.clone(),
             connect: session.connect.clone(),
             ..AccountOptions::default()
         };
@@ -80,6 +83,30 @@ impl SiteState {
     pub(crate) fn names(&self) -> (String, String) {
         let account = self.shared.account();
         (account.user.clone(), account.site.view().to_string())
+    }
+}
+
+impl SiteState {
+    /// Lends a new key of the user's.
+    pub(crate) fn lend(&self, time: Duration) -> Result<Loan, Fault> {
+        let active = self.session.begin()?;
+        Ok(lend_new(self.shared.account(), time, active.stop.clone())?)
+    }
+
+    /// Asks the head about a lent key of the user's: the one that signs, unless it is said.
+    pub(crate) fn of_loan<T>(
+        &self,
+        key: Option<&str>,
+        ask: impl FnOnce(&mut HeadSession, &str, &str) -> Result<T, AccessError>,
+    ) -> Result<T, Fault> {
+        let active = self.session.begin()?;
+        let account = self.shared.account();
+        let key = match key {
+            Some(key) => key.to_owned(),
+            None => account.identity.certificate.key_id().to_string(),
+        };
+        let mut session = HeadSession::open(account)?.stopped_by(active.stop.clone());
+        Ok(ask(&mut session, &account.user, &key)?)
     }
 }
 

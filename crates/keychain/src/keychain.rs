@@ -17,6 +17,7 @@ mod error;
 mod exchange;
 mod folder;
 mod serving;
+mod unstored;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

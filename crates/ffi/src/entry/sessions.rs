@@ -33,24 +33,28 @@ pub unsafe extern "C" fn byname_session_open(
     error: *mut Error,
 ) -> Session {
     let body = || {
-        let own = abi::BYNAME_ABI_VERSION;
-        if abi_version >> 16 != own >> 16 || abi_version > own {
-            return Err(Fault::AbiVersion { given: abi_version });
-        }
         // SAFETY: as the contract of the interface says.
-        let wishes = unsafe { wishes(options) }?;
-        guard::watch_forks();
-        SESSIONS.insert(Arc::new(SessionState::open(&wishes)?))
+        open(abi_version, unsafe { wishes(options) }?)
     };
     // SAFETY: as the contract of the interface says.
     unsafe { guard::entry(error, body) }
+}
+
+/// Opens a session as `wishes` say, for a program that knows this interface.
+pub(super) fn open(abi_version: u32, wishes: Wishes<'_>) -> Result<Session, Fault> {
+    let own = abi::BYNAME_ABI_VERSION;
+    if abi_version >> 16 != own >> 16 || abi_version > own {
+        return Err(Fault::AbiVersion { given: abi_version });
+    }
+    guard::watch_forks();
+    SESSIONS.insert(Arc::new(SessionState::open(wishes)?))
 }
 
 /// The wishes of a caller, checked.
 ///
 /// # Safety
 /// A pointer that is not NULL leads to options, whose texts are NULL or end with a NUL.
-unsafe fn wishes<'a>(options: *const SessionOptions) -> Result<Wishes<'a>, Fault> {
+pub(super) unsafe fn wishes<'a>(options: *const SessionOptions) -> Result<Wishes<'a>, Fault> {
     if options.is_null() {
         return Ok(Wishes::default());
     }
@@ -96,6 +100,7 @@ unsafe fn wishes<'a>(options: *const SessionOptions) -> Result<Wishes<'a>, Fault
             1 => true,
             given => return Err(unknown("is_bulk", given)),
         },
+        loan: None,
     })
 }
 

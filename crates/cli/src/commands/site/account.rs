@@ -52,6 +52,7 @@ impl SiteArgs {
             usual_user: Some(own_user()),
             door: self.door.clone(),
             said_groups: self.said_group.clone(),
+            loan: None,
             connect: self.connect.as_deref().map(typed::endpoint).transpose()?,
             patience: Duration::from_secs(self.timeout.max(1)),
         })

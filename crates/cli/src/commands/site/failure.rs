@@ -32,6 +32,7 @@ impl From<AccessError> for Failure {
                 ))
             }
             AccessError::OtherSigner => Failure::new(Code::NotVerified, text),
+            AccessError::Loan(_) => Failure::new(Code::UnknownKey, text),
             AccessError::NoForwarder { tried } => forwarders::none_answers(tried),
             AccessError::NoKey { site, user } => {
                 let shown = output::name(site.view());

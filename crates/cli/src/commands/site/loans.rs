@@ -4,7 +4,7 @@ use super::account::{Account, SiteArgs};
 use super::session::SiteSession;
 use crate::exit::{Failure, Outcome};
 use crate::output;
-use byname_catalog::{Command, LOAN_NS_MAX, LendKey};
+use byname_catalog::LOAN_NS_MAX;
 use byname_io::Clock;
 use byname_keychain::Keychain;
 use byname_profile::{Paths, Profile, units};
@@ -75,14 +75,7 @@ fn lend(dir: &Path, time: Duration, args: &SiteArgs, paths: &Paths) -> Outcome {
         made.map_err(|error| Failure::disk(dir, error))?;
     }
     let lent = put_key(dir, &account.site, &account.user, site_key).and_then(|certificate| {
-        let expires_ns = Clock::new().unix_ns().saturating_add(time.as_nanos() as u64);
-        let lend = LendKey {
-            lender: Vec::new(),
-            name: certificate.key_name().value().to_vec(),
-            certificate: certificate.wire().to_vec(),
-            expires_ns,
-        };
-        session.run(Command::LendKey(lend))?;
+        let expires_ns = byname_access::lend(&mut session, &certificate, time)?;
         Ok((certificate.key_id(), expires_ns))
     });
     match lent {
@@ -120,7 +113,8 @@ fn put_key(dir: &Path, site: &SiteName, user: &str, site_key: KeyId) -> Outcome<
 
 fn list(of: Option<&str>, json: bool, args: &SiteArgs, paths: &Paths) -> Outcome {
     let account = args.account(paths)?;
-    let loans = SiteSession::open(&account)?.query(&loans_of(of.unwrap_or(&account.user)))?;
+    let of = of.unwrap_or(&account.user);
+    let loans = SiteSession::open(&account)?.query(&format!("loans {of}"))?;
     if json {
         loans.into_iter().for_each(output::json_line);
         return Ok(());
@@ -134,10 +128,6 @@ fn list(of: Option<&str>, json: bool, args: &SiteArgs, paths: &Paths) -> Outcome
     Ok(())
 }
 
-fn loans_of(user: &str) -> String {
-    format!("loans {user}")
-}
-
 fn recall(key: &str, args: &SiteArgs, paths: &Paths) -> Outcome {
     let account = args.account(paths)?;
     let digest = match Path::new(key).is_dir() {
@@ -145,12 +135,10 @@ fn recall(key: &str, args: &SiteArgs, paths: &Paths) -> Outcome {
         false => key.to_owned(),
     };
     let mut session = SiteSession::open(&account)?;
-    let loans = session.query(&loans_of(&account.user))?;
-    let name = loans.iter().find(|loan| loan["key"] == digest.as_str());
-    let name = name.and_then(|loan| loan["name"].as_str());
-    let name = name.and_then(|name| byname_security::base64::decode_url(name).ok());
-    let none = || Failure::usage(format!("{key}: no key that you have lent"));
-    Ok(session.run(Command::RecallKey { name: name.ok_or_else(none)? }).map(drop)?)
+    match byname_access::recall(&mut session, &account.user, &digest)? {
+        true => Ok(()),
+        false => Err(Failure::usage(format!("{key}: no key that you have lent"))),
+    }
 }
 
 /// The key that signs for a user in a directory that was lent.
