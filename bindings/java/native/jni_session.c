@@ -1,5 +1,7 @@
 // Sessions: open, close, status, handles of files and listings.
+#define _GNU_SOURCE
 #include <stdlib.h>
+#include <string.h>
 
 #include "byname_hadoop_Native.h"
 #include "jni_errors.h"
@@ -7,7 +9,7 @@
 #include "jni_texts.h"
 
 // Order of the texts and numbers that NativeSession.java passes.
-enum { kLink, kHome, kConfigFile, kConnect, kTextCount };
+enum { kLink, kHome, kConfigFile, kConnect, kLoan, kTextCount };
 enum {
   kUnknownKeys,
   kFreshness,
@@ -60,10 +62,15 @@ JNIEXPORT jlong JNICALL Java_byname_hadoop_Native_sessionOpen(JNIEnv *env, jclas
     options.prefetch_bytes_max = (uint64_t)wanted[kPrefetchBytes];
     options.is_bulk = 1;
     byname_error error = BYNAME_INIT(byname_error);
-    session = byname_session_open(&options, BYNAME_ABI_VERSION, &error);
+    session = copies[kLoan] == NULL
+                  ? byname_session_open(&options, BYNAME_ABI_VERSION, &error)
+                  : byname_session_open_lent(&options, BYNAME_ABI_VERSION, copies[kLoan], &error);
     if (session < 0) {
       throw_error(env, &error);
     }
+  }
+  if (copies[kLoan] != NULL) {
+    explicit_bzero(copies[kLoan], strlen(copies[kLoan]));
   }
   for (int at = 0; at < kTextCount; at++) {
     free(copies[at]);

@@ -17,6 +17,7 @@ final class Keys {
   static final String NODE_BYTES = "fs.ndn.nodes";
   static final String READAHEAD_BYTES = "fs.ndn.readahead";
   static final String IDENTITY = "fs.ndn.identity";
+  static final String TOKEN_LIFETIME = "fs.ndn.token.lifetime";
   static final String SPOOL = "fs.ndn.spool.dir";
   static final String HFLUSH = "fs.ndn.hflush";
   static final String REPLICATION = "fs.ndn.replication";
@@ -27,6 +28,9 @@ final class Keys {
 
   /** Seconds: tasks begin while a forwarder is started again. */
   static final long CONNECT_WAIT_DEFAULT = 5;
+
+  /** Seconds. */
+  static final long TOKEN_LIFETIME_DEFAULT = 24 * 60 * 60;
 
   static final long BLOCK_BYTES_DEFAULT = 128L << 20;
   static final int BUFFER_BYTES_DEFAULT = 64 << 10;

@@ -145,4 +145,16 @@ final class Native {
       throws NativeException;
 
   static native void spoolClose(int spool);
+
+  /** Makes a key that signs for the user for so many seconds: a text, which is a secret. */
+  static native byte[] siteLend(long site, long seconds) throws NativeException;
+
+  /** User, URI of the site, digest of the key and end in nanoseconds, each with a NUL behind it. */
+  static native byte[] loanTexts(byte[] loan) throws NativeException;
+
+  /** Until when the key that signs is lent, in nanoseconds; 0 if it is not. */
+  static native long siteLentUntil(long site) throws NativeException;
+
+  /** Ends the loan of the key that signs; false if it is lent no more. */
+  static native boolean siteRecall(long site) throws NativeException;
 }

@@ -36,8 +36,12 @@ final class NativeSession implements AutoCloseable {
     this.closing = closeWith(this, handle, Native::sessionClose);
   }
 
-  /** Opens a session for a link, or for whole names if it is null. */
-  static NativeSession open(Path root, String link, Configuration conf) throws IOException {
+  /**
+   * Opens a session for a link, or for whole names if it is null. It acts with a key that was lent,
+   * if there is one, or with those of the key directory.
+   */
+  static NativeSession open(Path root, String link, byte[] loan, Configuration conf)
+      throws IOException {
     NativeLibrary.load();
     // The order is that of jni_session.c.
     byte[][] texts = {
@@ -45,6 +49,7 @@ final class NativeSession implements AutoCloseable {
       octets(root, conf.getTrimmed(Keys.HOME)),
       octets(root, conf.getTrimmed(Keys.CONFIG_FILE)),
       octets(root, conf.getTrimmed(Keys.CONNECT)),
+      loan,
     };
     long[] numbers = {
       choice(conf, Keys.UNKNOWN_KEYS, UNKNOWN_KEYS),

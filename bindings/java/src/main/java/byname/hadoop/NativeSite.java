@@ -12,6 +12,7 @@ import org.apache.hadoop.fs.Path;
 final class NativeSite implements AutoCloseable {
   private static final int ONLY_NEW = 1;
   private static final int ONLY_OLD = 2;
+  private static final long NANOS_IN_MILLI = 1_000_000;
 
   // Closed when it is forgotten, and not before what was opened with it.
   @SuppressWarnings("unused")
@@ -81,7 +82,7 @@ final class NativeSite implements AutoCloseable {
   }
 
   // Texts with a NUL behind each.
-  private static List<String> texts(byte[] octets) {
+  static List<String> texts(byte[] octets) {
     List<String> found = new ArrayList<>();
     int from = 0;
     for (int at = 0; at < octets.length; at++) {
@@ -258,6 +259,21 @@ final class NativeSite implements AutoCloseable {
                 isExclusive,
                 base,
                 isGrown));
+  }
+
+  /** Makes a key that signs for the user for so many seconds; whoever has the text has the key. */
+  byte[] lend(Path path, long seconds) throws IOException {
+    return call(path, () -> Native.siteLend(handle, seconds));
+  }
+
+  /** Until when the key that signs is lent, in milliseconds; 0 if it is not. */
+  long lentUntil(Path path) throws IOException {
+    return call(path, () -> Native.siteLentUntil(handle)) / NANOS_IN_MILLI;
+  }
+
+  /** Ends the loan of the key that signs; false if it is lent no more. */
+  boolean recall(Path path) throws IOException {
+    return call(path, () -> Native.siteRecall(handle));
   }
 
   @Override

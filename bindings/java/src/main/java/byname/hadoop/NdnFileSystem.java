@@ -33,6 +33,7 @@ import org.apache.hadoop.fs.statistics.IOStatistics;
 import org.apache.hadoop.fs.statistics.IOStatisticsSource;
 import org.apache.hadoop.fs.statistics.StoreStatisticNames;
 import org.apache.hadoop.fs.statistics.impl.IOStatisticsStore;
+import org.apache.hadoop.security.token.Token;
 import org.apache.hadoop.util.DataChecksum;
 import org.apache.hadoop.util.functional.RemoteIterators;
 
@@ -44,7 +45,7 @@ import org.apache.hadoop.util.functional.RemoteIterators;
  *
  * <p>An instance has one session of the native library, with its connection, caches and trust.
  */
-public class NdnFileSystem extends SiteFileSystem implements IOStatisticsSource {
+public class NdnFileSystem extends HandleFileSystem implements IOStatisticsSource {
   /** The scheme of these URIs. */
   public static final String SCHEME = "ndn";
 
@@ -63,6 +64,7 @@ public class NdnFileSystem extends SiteFileSystem implements IOStatisticsSource 
 
   private URI uri;
   private Path workingDirectory;
+  private LentKey lentKey;
   private NativeSession session;
   private Sites sites;
   private ThreadPoolExecutor executor;
@@ -89,13 +91,18 @@ public class NdnFileSystem extends SiteFileSystem implements IOStatisticsSource 
       throw new IOException(Keys.BLOCK_BYTES + " and " + Keys.BUFFER_BYTES + " must be above 0");
     }
     checksumKind = checksumKind(conf);
-    session = NativeSession.open(workingDirectory, link(authority, conf), conf);
+    lentKey = LentKey.find(authority, conf);
+    String link = link(authority, conf);
+    session =
+        lentKey == null
+            ? NativeSession.open(workingDirectory, link, null, conf)
+            : lentKey.open(workingDirectory, link, conf);
     sites = new Sites(session, workingDirectory, authority != null, conf);
     executor = executor(Math.max(conf.getInt(Keys.THREADS, Keys.THREADS_DEFAULT), 1));
   }
 
   // Hadoop compares authorities without regard to case and gives all the same instance.
-  private static String link(String authority, Configuration conf) throws IOException {
+  static String link(String authority, Configuration conf) throws IOException {
     if (authority == null) {
       return null;
     }
@@ -152,10 +159,33 @@ public class NdnFileSystem extends SiteFileSystem implements IOStatisticsSource 
     return uri;
   }
 
-  /** There are no tokens: trust is in keys. Not asked by host, which an authority is not. */
+  /** What tokens are for: a link to a site for which there is a key here. Nobody is asked. */
   @Override
   public String getCanonicalServiceName() {
-    return null;
+    String authority = uri.getAuthority();
+    try {
+      return authority == null || site(new Path(uri)) == null
+          ? null
+          : LentKey.service(authority).toString();
+    } catch (IOException e) {
+      // Whoever asks for a token is told.
+      return LentKey.service(authority).toString();
+    }
+  }
+
+  /**
+   * A new key that acts as the user for {@code fs.ndn.token.lifetime}; where one that was lent acts,
+   * that one, since it lends none. Null where nobody writes.
+   */
+  @Override
+  public Token<?> getDelegationToken(String renewer) throws IOException {
+    checkOpen();
+    if (lentKey != null) {
+      return lentKey.token();
+    }
+    Path root = new Path(uri);
+    NativeSite site = uri.getAuthority() == null ? null : site(root);
+    return site == null ? null : LentKey.lend(site, root, renewer, getConf()).token();
   }
 
   @Override
@@ -369,6 +399,7 @@ public class NdnFileSystem extends SiteFileSystem implements IOStatisticsSource 
     switch (capability.toLowerCase(Locale.ROOT)) {
       case CommonPathCapabilities.FS_CHECKSUMS:
       case CommonPathCapabilities.ETAGS_AVAILABLE:
+      case CommonPathCapabilities.FS_PATHHANDLES:
         return true;
       case CommonPathCapabilities.FS_READ_ONLY_CONNECTOR:
         return site(path) == null;

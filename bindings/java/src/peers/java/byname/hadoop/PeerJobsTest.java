@@ -86,7 +86,7 @@ public class PeerJobsTest {
     conf.set("mapreduce.reduce.java.opts", "-Xmx256m " + MODULES);
     conf.setFloat("yarn.nodemanager.disk-health-checker.max-disk-utilization-per-disk-percentage", 99);
     conf.setInt("mapreduce.task.io.sort.mb", 32);
-    java.nio.file.Path machines = writeCoreSite();
+    java.nio.file.Path machines = CoreSite.write(site.conf(), "fs.ndn.");
     conf.set(FileSystem.FS_DEFAULT_NAME_KEY, RunningSite.path("").toString());
     try (MiniMRYarnCluster cluster = new MiniMRYarnCluster("jobs", 2)) {
       cluster.init(conf);
@@ -100,23 +100,5 @@ public class PeerJobsTest {
     } finally {
       Files.delete(machines);
     }
-  }
-
-  // Links are in the configuration of the machines: who brings files to one knows of the job nothing
-  // but where they are.
-  private static java.nio.file.Path writeCoreSite() throws Exception {
-    Configuration machines = new Configuration(false);
-    for (Map.Entry<String, String> one : site.conf()) {
-      if (one.getKey().startsWith("fs.ndn.") || one.getKey().endsWith(".ndn.impl")) {
-        machines.set(one.getKey(), one.getValue());
-      }
-    }
-    java.net.URI classes =
-        PeerJobsTest.class.getProtectionDomain().getCodeSource().getLocation().toURI();
-    java.nio.file.Path file = java.nio.file.Path.of(classes).resolve("core-site.xml");
-    try (java.io.OutputStream out = Files.newOutputStream(file)) {
-      machines.writeXml(out);
-    }
-    return file;
   }
 }

@@ -3,10 +3,13 @@ package byname.hadoop;
 import static org.junit.Assert.assertThrows;
 
 import java.io.IOException;
+import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.Collection;
 import java.util.List;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FSDataOutputStream;
+import org.apache.hadoop.fs.Options.HandleOpt;
 import org.apache.hadoop.fs.Path;
 import org.apache.hadoop.fs.contract.AbstractContractAppendTest;
 import org.apache.hadoop.fs.contract.AbstractContractBulkDeleteTest;
@@ -19,6 +22,7 @@ import org.apache.hadoop.fs.contract.AbstractContractGetEnclosingRoot;
 import org.apache.hadoop.fs.contract.AbstractContractGetFileStatusTest;
 import org.apache.hadoop.fs.contract.AbstractContractMkdirTest;
 import org.apache.hadoop.fs.contract.AbstractContractOpenTest;
+import org.apache.hadoop.fs.contract.AbstractContractPathHandleTest;
 import org.apache.hadoop.fs.contract.AbstractContractRenameTest;
 import org.apache.hadoop.fs.contract.AbstractContractRootDirectoryTest;
 import org.apache.hadoop.fs.contract.AbstractContractSeekTest;
@@ -31,6 +35,7 @@ import org.apache.hadoop.fs.contract.ContractTestUtils;
 import org.apache.hadoop.test.LambdaTestUtils;
 import org.junit.Test;
 import org.junit.runner.RunWith;
+import org.junit.runners.Parameterized;
 import org.junit.runners.Suite;
 
 /** Hadoop's own suites against a site that is written to. */
@@ -47,6 +52,7 @@ import org.junit.runners.Suite;
   SiteContractTest.GetFileStatus.class,
   SiteContractTest.Mkdir.class,
   SiteContractTest.Open.class,
+  SiteContractTest.PathHandles.class,
   SiteContractTest.Rename.class,
   SiteContractTest.RootDirectory.class,
   SiteContractTest.Seek.class,
@@ -257,6 +263,30 @@ public class SiteContractTest {
 
   /** Hadoop's own suite. */
   public static final class Unbuffer extends AbstractContractUnbufferTest {
+    @Override
+    protected AbstractFSContract createContract(Configuration conf) {
+      return new SiteContract(conf);
+    }
+  }
+
+  /** Hadoop's own suite, for the handles that stay at their path; the others are refused. */
+  public static final class PathHandles extends AbstractContractPathHandleTest {
+    /** One kind of handles, as they are or as octets. */
+    public PathHandles(String name, HandleOpt[] options, boolean isSerialized) {
+      super(name, options, isSerialized);
+    }
+
+    /** Kinds of handles. */
+    @Parameterized.Parameters(name = "{0}, {2}")
+    public static Collection<Object[]> params() {
+      List<Object[]> kinds = new ArrayList<>();
+      for (boolean isSerialized : new boolean[] {false, true}) {
+        kinds.add(new Object[] {"Exact", HandleOpt.exact(), isSerialized});
+        kinds.add(new Object[] {"Path", HandleOpt.path(), isSerialized});
+      }
+      return kinds;
+    }
+
     @Override
     protected AbstractFSContract createContract(Configuration conf) {
       return new SiteContract(conf);
