@@ -13,8 +13,11 @@ import java.io.OutputStream;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Paths;
+import java.nio.file.attribute.PosixFilePermissions;
 import java.security.PrivilegedExceptionAction;
+import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.List;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FSDataOutputStream;
 import org.apache.hadoop.fs.FileStatus;
@@ -281,12 +284,7 @@ public class SiteTokenTest {
         () -> as("worker", token, keyless(), fs -> write(fs, new Path(BASE, "late file"))));
   }
 
-  /** As users do it: a process of its own, the token in a file, a name that is not true. */
-  @Test
-  public void aProgramHasItByTheEnvironment() throws Exception {
-    java.nio.file.Path file = site.scratch().resolve("job.tokens");
-    String[] get = {"get", "ndn://site", file.toString()};
-    assertEquals(0, ToolRunner.run(site.conf(), new DtUtilShell(), get));
+  private static ProcessBuilder program(Class<?> main, String... arguments) throws IOException {
     java.nio.file.Path folder = Files.createDirectories(site.scratch().resolve("etc"));
     Configuration core = new Configuration(false);
     for (String key : new String[] {"fs.ndn.link.site", "fs.ndn.connect"}) {
@@ -295,22 +293,47 @@ public class SiteTokenTest {
     try (OutputStream out = Files.newOutputStream(folder.resolve("core-site.xml"))) {
       core.writeXml(out);
     }
+    List<String> command = new ArrayList<>();
+    command.add(Paths.get(System.getProperty("java.home"), "bin", "java").toString());
+    String classes = folder + ":" + System.getProperty("surefire.test.class.path");
+    command.addAll(Arrays.asList("-Xmx512m", "-cp", classes, main.getName()));
+    command.addAll(Arrays.asList(arguments));
+    ProcessBuilder program = new ProcessBuilder(command).redirectErrorStream(true);
+    program.redirectOutput(site.scratch().resolve("program.log").toFile());
+    program.environment().put("BYNAME_HOME", site.scratch().resolve("machine").toString());
+    program.environment().put("HADOOP_USER_NAME", "operator");
+    return program;
+  }
+
+  private static int run(ProcessBuilder program, String... said) throws Exception {
+    int outcome = program.start().waitFor();
+    String log = Files.readString(site.scratch().resolve("program.log"));
+    for (String part : said) {
+      assertTrue(log, log.contains(part));
+    }
+    return outcome;
+  }
+
+  /** As users do it: processes of their own, the token in a file, a name that is not true. */
+  @Test
+  public void aProgramHasItByTheEnvironment() throws Exception {
+    java.nio.file.Path file = site.scratch().resolve("job.tokens");
+    ProcessBuilder get =
+        program(
+            DtUtilShell.class,
+            "-D", "fs.permissions.umask-mode=077",
+            "-D", "fs.ndn.home=" + site.conf().get("fs.ndn.home"),
+            "get", "ndn://site", file.toString());
+    assertEquals(0, run(get));
+    String mode = PosixFilePermissions.toString(Files.getPosixFilePermissions(file));
+    assertEquals("rw-------", mode);
     java.nio.file.Path local = Files.writeString(site.scratch().resolve("put"), "octets");
     Path path = new Path(BASE, "by environment");
-    ProcessBuilder shell =
-        new ProcessBuilder(
-            Paths.get(System.getProperty("java.home"), "bin", "java").toString(),
-            "-Xmx512m", "-cp", folder + ":" + System.getProperty("surefire.test.class.path"),
-            FsShell.class.getName(), "-put", "-f", local.toUri().toString(), path.toString());
-    java.nio.file.Path log = site.scratch().resolve("put.log");
-    shell.redirectErrorStream(true).redirectOutput(log.toFile());
-    shell.environment().put("BYNAME_HOME", site.scratch().resolve("machine").toString());
-    shell.environment().put("HADOOP_USER_NAME", "operator");
-    assertFalse("without the token", shell.start().waitFor() == 0);
-    assertTrue(Files.readString(log), Files.readString(log).contains("read-only"));
-    shell.environment().put("HADOOP_TOKEN_FILE_LOCATION", file.toString());
-    int outcome = shell.start().waitFor();
-    assertEquals(Files.readString(log), 0, outcome);
+    ProcessBuilder put =
+        program(FsShell.class, "-put", "-f", local.toUri().toString(), path.toString());
+    assertFalse("without the token", run(put, "read-only") == 0);
+    put.environment().put("HADOOP_TOKEN_FILE_LOCATION", file.toString());
+    assertEquals(0, run(put));
     FileStatus made = SiteContract.fileSystem().getFileStatus(path);
     assertEquals(RunningSite.USER, made.getOwner());
   }
