@@ -20,6 +20,7 @@ mod checks;
 mod config;
 mod content;
 mod counters;
+mod directories;
 mod disk;
 mod entry;
 mod error;

@@ -90,6 +90,10 @@ fn link(data: &Path, path: &Path) -> io::Result<()> {
         // out.
         DirBuilder::new().recursive(true).mode(0o755).create(parent)?;
     }
+    match fs::hard_link(data, path) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+        linked => return linked,
+    }
     let temporary = beside(path);
     fs::hard_link(data, &temporary)?;
     let renamed = fs::rename(&temporary, path);
@@ -127,12 +131,31 @@ fn remove_empty(path: &Path, top: &Path) {
     }
 }
 
-/// Keeps the packet of a directory with its place in the tree, if something lies below it.
-pub(crate) fn attach(layout: &Layout, copies: &Path, name: NameRef<'_>, packet: &DirectoryPacket) {
-    let Some(path) = path_of(layout, name) else { return };
-    let Ok(directory) = File::open(path) else { return };
-    let kept = Attachments::new(copies.to_owned()).set(&directory, packet.slot, &packet.octets);
-    if let Err(error) = kept {
-        tracing::debug!(%error, "a directory's packet was not kept");
+/// Device and inode of a directory of the tree.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Place(u64, u64);
+
+/// Keeps the packet of a directory with its place in the tree, if something lies below it and it is
+/// not the one that has the packet already. Returns who has it.
+pub(crate) fn attach(
+    layout: &Layout,
+    copies: &Path,
+    name: NameRef<'_>,
+    packet: &DirectoryPacket,
+    attached: Option<Place>,
+) -> Option<Place> {
+    let path = path_of(layout, name)?;
+    let found = fs::metadata(&path).ok()?;
+    let place = Some(Place(found.dev(), found.ino()));
+    if attached == place {
+        return attached;
+    }
+    let directory = File::open(path).ok()?;
+    match Attachments::new(copies.to_owned()).set(&directory, packet.slot, &packet.octets) {
+        Ok(()) => place,
+        Err(error) => {
+            tracing::debug!(%error, "a directory's packet was not kept");
+            None
+        }
     }
 }

@@ -12,11 +12,7 @@ use crate::layout::{ContentKey, Layout};
 use crate::lending::link::ServiceLink;
 use crate::pieces::Buffers;
 use crate::reads::ReadQueue;
-use crate::version::DirectoryPacket;
 use crate::writes::WriteQueue;
-
-/// Packets of directories kept for files that are placed below them.
-const DIRECTORIES_MAX: usize = 256;
 
 /// Shared by handles and threads.
 #[derive(Debug)]
@@ -31,7 +27,6 @@ pub(crate) struct Shared {
     pub(crate) checks: CheckQueue,
     pub(crate) writes: WriteQueue,
     contents: Mutex<HashMap<ContentKey, Weak<ContentState>>>,
-    directories: Mutex<Vec<(byname_packet::Name, DirectoryPacket)>>,
 }
 
 impl Shared {
@@ -47,7 +42,6 @@ impl Shared {
             buffers: Arc::default(),
             checks: CheckQueue::default(),
             contents: Mutex::default(),
-            directories: Mutex::default(),
         }
     }
 
@@ -69,24 +63,5 @@ impl Shared {
         let state = Arc::new(ContentState::new(key));
         contents.insert(key, Arc::downgrade(&state));
         state
-    }
-
-    /// Keeps the packet of a directory for files that are placed below it.
-    pub(crate) fn keep_directory(&self, name: byname_packet::Name, packet: DirectoryPacket) {
-        let mut directories = lock(&self.directories);
-        directories.retain(|(known, kept)| *known != name || kept.slot != packet.slot);
-        if directories.len() >= DIRECTORIES_MAX {
-            directories.remove(0);
-        }
-        directories.push((name, packet));
-    }
-
-    /// The packets kept for the directories above a name.
-    pub(crate) fn directories_above(
-        &self,
-        name: byname_packet::NameRef<'_>,
-    ) -> Vec<(byname_packet::Name, DirectoryPacket)> {
-        let directories = lock(&self.directories);
-        directories.iter().filter(|(above, _)| above.view().is_prefix_of(name)).cloned().collect()
     }
 }

@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 use byname_security::tree::{NodeId, UNIT_BYTES};
 
 use crate::counters::add;
+use crate::directories::Directories;
 use crate::entry::Entry;
 use crate::health::Direction;
 use crate::known::{ContentState, lock};
@@ -52,6 +53,7 @@ struct Marks {
 struct Writer<'a> {
     shared: &'a Shared,
     room: Room,
+    directories: Directories,
     marks: HashMap<crate::layout::ContentKey, Marks>,
 }
 
@@ -85,7 +87,8 @@ fn start(shared: &Arc<Shared>) {
 /// Runs until nothing more comes.
 fn run(shared: &Arc<Shared>) {
     let _ = rustix::process::setpriority_process(None, NICE);
-    let mut writer = Writer { shared, room: Room::default(), marks: HashMap::new() };
+    let (room, directories, marks) = Default::default();
+    let mut writer = Writer { shared, room, directories, marks };
     while let Some(work) = shared.writes.next() {
         if shared.service.is_some() {
             writer.bring_all(work);
@@ -165,7 +168,10 @@ impl Writer<'_> {
             }
             Work::Node { brought, node, bytes } => writer.write_node(&brought, node, &bytes),
             Work::Describe { content, description } => writer.describe(&content, description),
-            Work::Directory { name, packet } => writer.keep_directory(name, packet),
+            Work::Directory { name, packet } => {
+                writer.keep_directory(name, packet);
+                Ok(())
+            }
             Work::Touch { content } => match content.refresh(&shared.place())? {
                 Some(entry) => touch(&entry),
                 None => Ok(()),
@@ -327,7 +333,7 @@ impl Writer<'_> {
         }
     }
 
-    fn publish(&self, entry: &Entry) {
+    fn publish(&mut self, entry: &Entry) {
         let shared = self.shared;
         if shared.config.user_bytes_max.is_some() {
             // A service has no names of what it keeps.
@@ -336,16 +342,15 @@ impl Writer<'_> {
         let names = Names::load(&entry.path);
         place::publish(&shared.layout, &shared.config.copies, &entry.path, &names);
         for seen in names.iter() {
-            for (name, packet) in shared.directories_above(seen.name.view()) {
-                place::attach(&shared.layout, &shared.config.copies, name.view(), &packet);
-            }
+            let copies = &shared.config.copies;
+            self.directories.attach_above(&shared.layout, copies, seen.name.view());
         }
     }
 
-    fn keep_directory(&self, name: byname_packet::Name, packet: DirectoryPacket) -> io::Result<()> {
-        place::attach(&self.shared.layout, &self.shared.config.copies, name.view(), &packet);
-        self.shared.keep_directory(name, packet);
-        Ok(())
+    fn keep_directory(&mut self, name: byname_packet::Name, packet: DirectoryPacket) {
+        self.directories.keep(name.clone(), packet);
+        let shared = self.shared;
+        self.directories.attach_above(&shared.layout, &shared.config.copies, name.view());
     }
 }
 

@@ -13,12 +13,16 @@ use crate::version::{Description, DirectoryPacket};
 /// Octets that are written together, if they come one behind the other.
 const MERGED_BYTES_MAX: usize = 1 << 20;
 /// Memory that a piece of work takes besides its bytes, roughly.
-const OVERHEAD_BYTES: usize = 128;
-/// Less work than this waits for more, for so long: the thread that writes then wakes for each
-/// two of the longest pieces, not for each unit, and takes less from those who read.
-const BATCH_BYTES_MIN: usize = 2 * MERGED_BYTES_MAX;
+const OVERHEAD_BYTES: usize = 512;
+/// Work waits until nothing more has come for so long, but at most for the longer time: what is
+/// written takes processors from those who read, a small file more than reading it took.
 const LINGER: Duration = Duration::from_millis(20);
-/// Octets from which a run of units gets a buffer of the greatest length.
+const LINGER_MAX: Duration = Duration::from_secs(1);
+/// Long pieces wait no longer when there are so many bytes of them, others when there are so many
+/// pieces, and all when half of the room is taken.
+const BATCH_BYTES_MIN: usize = 2 * MERGED_BYTES_MAX;
+const BATCH_PIECES_MAX: usize = 16 << 10;
+/// Octets from which on a run of units is a long one, and gets a buffer of the greatest length.
 const LONG_RUN_BYTES: usize = 64 << 10;
 /// Uses that wait to be noted; more are forgotten. Whoever may read a service's files may say so as
 /// often as they like, and takes no room from what is brought.
@@ -112,11 +116,22 @@ struct QueueState {
     /// Of what waits and of what is being written.
     bytes: usize,
     touches: usize,
+    /// When something came last.
+    come: Option<Instant>,
     has_thread: bool,
     is_over: bool,
+    /// Somebody waits until all of it is done.
+    is_awaited: bool,
 }
 
 impl QueueState {
+    /// True if what waits is worth a wake: it is much, or somebody waits for it.
+    fn is_much(&self, bytes_max: usize) -> bool {
+        let has_long = self.bytes >= BATCH_BYTES_MIN.max(self.work.len() * LONG_RUN_BYTES);
+        let is_full = self.bytes >= bytes_max / 2 || self.work.len() >= BATCH_PIECES_MAX;
+        has_long || is_full || self.is_over || self.is_awaited
+    }
+
     fn pop(&mut self) -> Option<Work> {
         let work = self.work.pop_front();
         self.touches -= usize::from(matches!(work, Some(Work::Touch { .. })));
@@ -137,6 +152,7 @@ impl QueueState {
         }
         bytes.extend_from_slice(more);
         *waiting += more.len();
+        self.come = Some(Instant::now());
         true
     }
 }
@@ -184,7 +200,8 @@ impl WriteQueue {
     fn add(&self, state: &mut QueueState, work: Work) {
         state.bytes += work.cost();
         state.work.push_back(work);
-        if state.work.len() == 1 || state.bytes >= BATCH_BYTES_MIN {
+        state.come = Some(Instant::now());
+        if state.work.len() == 1 || state.is_much(self.bytes_max) {
             self.has_work.notify_one();
         }
     }
@@ -198,10 +215,10 @@ impl WriteQueue {
     }
 
     /// The next piece of work, waited for; `None` when there is none and none will come. Little
-    /// work waits a moment for more.
+    /// work waits until no more comes.
     pub(crate) fn next(&self) -> Option<Work> {
         let mut state = lock(&self.state);
-        let mut until = None;
+        let mut until_max = None;
         loop {
             if state.work.is_empty() {
                 if state.is_over {
@@ -210,9 +227,11 @@ impl WriteQueue {
                 state = self.wait_for_work(state);
                 continue;
             }
-            let until = *until.get_or_insert_with(|| Instant::now() + LINGER);
-            let left = until.saturating_duration_since(Instant::now());
-            if state.is_over || state.bytes >= BATCH_BYTES_MIN || left.is_zero() {
+            let now = Instant::now();
+            let until_max = *until_max.get_or_insert(now + LINGER_MAX);
+            let until = until_max.min(state.come.unwrap_or(now) + LINGER);
+            let left = until.saturating_duration_since(now);
+            if left.is_zero() || state.is_much(self.bytes_max) {
                 return state.pop();
             }
             let waited = self.has_work.wait_timeout(state, left);
@@ -274,7 +293,11 @@ impl WriteQueue {
 
     /// Waits until everything is written, at most for so long. True if it is.
     pub(crate) fn drain(&self, patience: Duration) -> bool {
-        self.wait_until(patience, |state| state.bytes == 0)
+        lock(&self.state).is_awaited = true;
+        self.has_work.notify_all();
+        let is_drained = self.wait_until(patience, |state| state.bytes == 0);
+        lock(&self.state).is_awaited = false;
+        is_drained
     }
 
     /// Waits until half of the room is free, at most for so long.
@@ -308,6 +331,52 @@ mod tests {
 
     use super::*;
     use crate::layout::ContentKey;
+
+    fn describe(queue: &WriteQueue, number: u8) {
+        let key = ContentKey { root: Hash([number; 32]), size: 100 };
+        let brought = Brought { content: Arc::new(ContentState::new(key)), owner: None };
+        assert!(queue.push_units(brought, 0, &[number; 100]));
+    }
+
+    #[test]
+    fn small_pieces_wait_while_more_come_but_not_for_ever() {
+        let queue = WriteQueue::new(32 << 20);
+        let is_over = std::sync::atomic::AtomicBool::new(false);
+        let begun = Instant::now();
+        let taken = std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while !is_over.load(std::sync::atomic::Ordering::Relaxed) {
+                    describe(&queue, 1);
+                    std::thread::sleep(LINGER / 10);
+                }
+            });
+            let first = queue.next();
+            is_over.store(true, std::sync::atomic::Ordering::Relaxed);
+            first.is_some().then(|| begun.elapsed())
+        });
+        assert!(taken.unwrap() > LINGER, "it waited for more than one pause");
+        assert!(taken.unwrap() < 10 * LINGER_MAX);
+        // Nothing more comes now.
+        assert!(queue.next().is_some());
+    }
+
+    #[test]
+    fn what_somebody_waits_for_does_not_wait_for_more() {
+        let queue = WriteQueue::new(1 << 20);
+        describe(&queue, 1);
+        lock(&queue.state).is_awaited = true;
+        assert!(lock(&queue.state).is_much(queue.bytes_max));
+        lock(&queue.state).is_awaited = false;
+        assert!(!lock(&queue.state).is_much(queue.bytes_max));
+        (0..BATCH_PIECES_MAX).for_each(|_| {
+            queue.push(Work::Touch {
+                content: Arc::new(ContentState::new(ContentKey { root: Hash([9; 32]), size: 1 })),
+            })
+        });
+        assert!(!lock(&queue.state).is_much(queue.bytes_max), "uses are bounded");
+        (0..700).for_each(|_| describe(&queue, 2));
+        assert!(lock(&queue.state).is_much(queue.bytes_max), "half of the room is taken");
+    }
 
     #[test]
     fn uses_without_end_take_no_room_from_what_is_brought() {
