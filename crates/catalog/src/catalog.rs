@@ -233,10 +233,13 @@ impl<E: Engine> Catalog<E> {
                 continue;
             }
             let writes = batch.into_writes();
-            if writes.is_empty() {
-                return Ok(outcomes);
-            }
-            match transaction.commit(&writes) {
+            // What is refused on the word of rows is refused on that of the last ones: a head that
+            // was followed by another, and does not know it yet, would find gaps in sessions.
+            let ended = match writes.is_empty() {
+                true => transaction.confirm(),
+                false => transaction.commit(&writes),
+            };
+            match ended {
                 Ok(()) => return Ok(outcomes),
                 Err(EngineError::Conflict) if tries < TRIES_MAX => {}
                 Err(error) => return Err(error.into()),

@@ -161,6 +161,12 @@ pub trait Transaction: Rows {
     /// applied and all may be tried again; after any other error they are there or not, and only a
     /// new transaction tells.
     fn commit(self: Box<Self>, writes: &Writes) -> Result<(), EngineError>;
+
+    /// Ends a transaction that writes nothing: the state that it read is still the last one.
+    /// [`EngineError::Conflict`] says that it is not. Where one process writes it always is.
+    fn confirm(self: Box<Self>) -> Result<(), EngineError> {
+        Ok(())
+    }
 }
 
 /// Whatever keeps the rows.

@@ -156,6 +156,12 @@ impl Transaction for PostgresTransaction<'_> {
         self.rows.engine.catch_up()?;
         Err(EngineError::Conflict)
     }
+
+    fn confirm(self: Box<Self>) -> Result<(), EngineError> {
+        self.rows.engine.catch_up()?;
+        let is_last = self.rows.engine.state().cache.stand() == self.base.stand;
+        if is_last { Ok(()) } else { Err(EngineError::Conflict) }
+    }
 }
 
 /// All tables are one, in the order of their numbers.

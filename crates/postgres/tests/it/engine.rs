@@ -39,6 +39,25 @@ fn of_two_transactions_on_one_state_one_commits() {
     assert_eq!(rows(&other), rows(&PostgresEngine::open(&database).unwrap()));
 }
 
+/// A head that does not lead any more and does not know it yet says nothing on the word of its rows.
+#[test]
+fn what_was_read_before_another_committed_is_not_confirmed() {
+    let cluster = Cluster::shared();
+    let database = cluster.database();
+    let [one, other] = [(); 2].map(|()| PostgresEngine::open(&database).unwrap());
+    let before = other.begin().unwrap();
+    assert_eq!(before.get(Table::Slot, b"a").unwrap(), None);
+    before.confirm().unwrap();
+    let before = other.begin().unwrap();
+    assert_eq!(before.get(Table::Slot, b"a").unwrap(), None);
+    one.begin().unwrap().commit(&puts(&[(Table::Slot, b"a", b"1")])).unwrap();
+    let refused = before.confirm();
+    assert!(matches!(refused, Err(EngineError::Conflict)), "{refused:?}");
+    let after = other.begin().unwrap();
+    assert_eq!(after.get(Table::Slot, b"a").unwrap().as_deref(), Some(b"1".as_slice()));
+    after.confirm().unwrap();
+}
+
 /// A reader of a state sees that state or is told that it has moved on, and never a mixture.
 #[test]
 fn a_snapshot_stays_as_it_was_while_others_commit() {

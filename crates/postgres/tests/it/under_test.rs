@@ -86,4 +86,8 @@ impl Transaction for Failing<'_> {
         }
         fault.map_or(Ok(()), |_| Err(EngineError::Failed("done and unanswered".into())))
     }
+
+    fn confirm(self: Box<Self>) -> Result<(), EngineError> {
+        self.transaction.confirm()
+    }
 }
