@@ -120,7 +120,9 @@ def byname_site(options, network, place, replicas):
     disks = range(len(network.disks))
     nodes |= {f"disk {index}": network.leaf(f"disk{index}") for index in disks}
     # The head and the forwarder share a machine.
-    site = Site(options.byname, place, nodes, f"tcp://{hub.addresses['lan']}:{PORT}")
+    # One address of the hub, by which all reach it: over UDP an answer has to come from there.
+    reached_by = f"{options.transport}://{hub.addresses['lan']}:{PORT}"
+    site = Site(options.byname, place, nodes, reached_by)
     site.nodes.pop("head")
     site.run("site", "init", "/lab", "--operator", "op", "--dir", "site",
              "--replicas", str(replicas))
@@ -131,7 +133,7 @@ def byname_site(options, network, place, replicas):
             site.run("site", "disk", "add", f"d{index}", "--server", f"s{index}",
                      *site.connect(""))
         site.stop()
-        site.start_forwarder("--listen", f"tcp://*:{PORT}", *allow(site))
+        site.start_forwarder("--listen", reached_by, *allow(site))
         site.start_head()
         for index in disks:
             name = f"disk {index}"
@@ -296,7 +298,7 @@ def show(found, options):
     puts = [one for one in found if one["part"] == "puts"]
     sizes = {"large": options.size, "small": options.files * options.file_size}
     print(f"\nlarge: {options.size} octets; small: {options.files} files of {options.file_size}; "
-          f"{options.rounds} rounds, MTU {options.mtu}")
+          f"{options.rounds} rounds, {options.transport}, MTU {options.mtu}")
     print("| what | program | replicas | wall s (all) | CPU s | servers' CPU s | links carry, of "
           "what is put: all | the writer's |\n|---|---|---|---|---|---|---|---|")
     keys = dict.fromkeys((one["what"], one["program"], one["replicas"]) for one in puts)
