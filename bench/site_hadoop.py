@@ -162,8 +162,8 @@ def share(cell):
 def show(found, options):
     """A table: medians of all rounds, and ratios to HDFS."""
     ones = [one for one in found if one["part"] == "hadoop"]
-    print(f"\nHadoop's programs, {options.size} octets, {options.transport}, MTU {options.mtu}, HDFS "
-          f"{'with' if options.sync else 'without'} dfs.datanode.synconclose")
+    print(f"\nHadoop's programs, {options.size} octets, {options.transport}, MTU {options.mtu}, "
+          f"HDFS {'with' if options.sync else 'without'} dfs.datanode.synconclose")
     print("| what | replicas | file system | wall s | CPU s, all | of HDFS: wall | CPU "
           "| disks' links, of R x octets | all links, of octets | of Interests, from the store |\n"
           "|---|---|---|---|---|---|---|---|---|---|")

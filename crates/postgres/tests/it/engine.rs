@@ -39,7 +39,7 @@ fn of_two_transactions_on_one_state_one_commits() {
     assert_eq!(rows(&other), rows(&PostgresEngine::open(&database).unwrap()));
 }
 
-/// A head that does not lead any more and does not know it yet says nothing on the word of its rows.
+/// A head that does not lead any more, and does not know it yet, refuses nothing by its old rows.
 #[test]
 fn what_was_read_before_another_committed_is_not_confirmed() {
     let cluster = Cluster::shared();
