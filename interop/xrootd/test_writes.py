@@ -65,10 +65,15 @@ class Writes(DoorCase):
         keys = self.node.path("keys/.keep").parent
         keys.chmod(0o711)
         self.secrets = self.make_secrets(keys)
-        self.server = self.door(
-            self.site_link, "xrootd.seclib libXrdSec.so", f"sec.protocol sss -s {keys / 'server'}",
-            "sec.protbind * only sss", "byname.door xrd1", f"byname.table {table}",
-            "byname.spool $DIR/admin")
+        self.lines = ["xrootd.seclib libXrdSec.so", f"sec.protocol sss -s {keys / 'server'}",
+                      "sec.protbind * only sss", "byname.door xrd1", f"byname.table {table}",
+                      "byname.spool $DIR/admin", "xrootd.chksum max 4 adler32",
+                      "ofs.ckslib * $PLUGIN"]
+        self.server = self.door(self.site_link, *self.lines, *self.reading())
+
+    def reading(self):
+        """Lines about who may read."""
+        return ["ofs.authorize 1", "ofs.authlib $PLUGIN"]
 
     def make_secrets(self, folder):
         """A secret for each user by which the server knows him. Keys of one file have numbers of
@@ -166,6 +171,63 @@ class Writes(DoorCase):
         self.assertEqual(self.names("data"), ["b", "d/"])
         audit = self.op("site", "audit")
         self.assertIn('"door":"xrd1"', audit)
+
+    def test_who_may_not_read_is_told_so(self):
+        file, out = self.local(50_000), self.lab.path("back")
+
+        def get(user, path):
+            out.unlink(missing_ok=True)
+            return xrootd.xrdcp(self.server, path, out, env=self.of(user))
+
+        # Half of the tree is not bert's.
+        self.assert_ok(self.put("anna", file, "/shut/a"))
+        self.assert_ok(self.put("anna", file, "/data/a"))
+        self.op("ln", "-s", f"{SITE}/shut/a", f"{SITE}/data/link")
+        self.assert_ok(get("anna", "/shut/a"))
+        self.assert_same(out, file)
+        self.assert_ok(get("bert", "/data/a"))
+        self.assert_error(get("bert", "/shut/a"), NOT_AUTHORIZED)
+        for args in (("stat", "/shut/a"), ("ls", "/shut"), ("ls", "-l", "/shut"),
+                     ("query", "checksum", "/shut/a"), ("cat", "/shut/a")):
+            self.assert_ok(self.fs("anna", *args))
+            self.assert_error(self.fs("bert", *args), NOT_AUTHORIZED)
+        self.assertEqual(self.assert_ok(self.fs("bert", "ls", "/")).split(), ["/data", "/shut"])
+        # A link is not a way there.
+        self.assert_error(get("bert", "/data/link"), NOT_AUTHORIZED)
+        self.assertNotEqual(self.fs("bert", "query", "checksum", "/data/link").code, 0)
+        # Nobody by the table; somebody for whom the door may not act.
+        for user in ("mallory", "carl", "liar"):
+            self.assert_error(get(user, "/data/a"), NOT_AUTHORIZED)
+            self.assert_error(self.fs(user, "ls", "/data"), NOT_AUTHORIZED)
+            self.assert_error(self.fs(user, "stat", "/data/a"), NOT_AUTHORIZED)
+        # What is not there is still not there.
+        self.assert_error(get("anna", "/data/none"), NOT_FOUND)
+        self.assert_error(get("bert", "/shut/none"), NOT_AUTHORIZED)
+        # A file's own list, and what a user had is taken back.
+        self.op("setfacl", "-m", "u:bert:-", f"{SITE}/data/a")
+        self.assert_error(get("bert", "/data/a"), NOT_AUTHORIZED)
+        self.assert_error(self.fs("bert", "query", "checksum", "/data/a"), NOT_AUTHORIZED)
+        self.assert_ok(self.fs("bert", "stat", "/data/a"))
+        self.assert_ok(get("anna", "/data/a"))
+
+    def test_an_open_file_is_not_shared_with_who_may_not(self):
+        file = self.local(50_000)
+        self.assert_ok(self.put("anna", file, "/data/a"))
+        self.op("setfacl", "-m", "u:bert:-", f"{SITE}/data/a")
+        script = self.node.path("hold.py")
+        script.write_text("import sys, time\n"
+                          "from XRootD import client\n"
+                          "file = client.File()\n"
+                          "assert file.open(sys.argv[1])[0].ok\n"
+                          "print('open', flush=True)\n"
+                          "time.sleep(60)\n")
+        argv = [xrootd.PYTHON, script, self.server.url("/data/a")]
+        holder = self.node.start("hold", argv, {**xrootd.CLIENT_ENV, **self.of("anna")})
+        wait_until(lambda: "open" in holder.log_text(), "the open file")
+        out = self.lab.path("back")
+        refused = xrootd.xrdcp(self.server, "/data/a", out, env=self.of("bert"))
+        self.assert_error(refused, NOT_AUTHORIZED)
+        self.assertIsNone(holder.process.poll(), "it is no longer held open")
 
     def test_what_is_broken_off_has_no_name(self):
         script = self.node.path("cut.py")

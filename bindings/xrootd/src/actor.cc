@@ -11,6 +11,9 @@ std::optional<Failure> failed(int64_t outcome, const byname_error& error) {
 }
 
 constexpr mode_t kModeBits = 07777;
+// Entries and octets of text of one page of a listing.
+constexpr size_t kPageEntries = 256;
+constexpr size_t kPageTextBytes = 256 * 1024;
 
 }  // namespace
 
@@ -25,6 +28,70 @@ Outcome<Status> Actor::stat(const std::string& name) const {
     return failure_of(error);
   }
   return status_of(attributes, name);
+}
+
+Outcome<Status> Actor::access(const std::string& name, uint32_t wanted) const {
+  auto attributes = byname_init<byname_attributes>();
+  auto error = no_error();
+  if (byname_site_access(site_, name.c_str(), wanted, &attributes, &error) < 0) {
+    return failure_of(error);
+  }
+  return status_of(attributes, name);
+}
+
+Outcome<std::unique_ptr<NamedFile>> Actor::open(const std::string& name) const {
+  auto error = no_error();
+  const byname_file file = byname_site_open_to_read(site_, name.c_str(), &error);
+  if (file < 0) {
+    return failure_of(error);
+  }
+  return std::make_unique<NamedFile>(file, name);
+}
+
+Outcome<std::vector<Entry>> Actor::entries(const std::string& name,
+                                           const std::string& after) const {
+  std::vector<byname_entry> room(kPageEntries);
+  std::vector<char> text(kPageTextBytes);
+  auto page = byname_init<byname_page>();
+  page.entry_size = sizeof(byname_entry);
+  page.entries = room.data();
+  page.entries_max = room.size();
+  page.text = text.data();
+  page.text_size = text.size();
+  auto error = no_error();
+  if (byname_site_entries(site_, name.c_str(), after.c_str(), &page, &error) < 0) {
+    return failure_of(error);
+  }
+  std::vector<Entry> found;
+  for (uint64_t index = 0; index < page.count; ++index) {
+    std::string entry(room[index].name, room[index].name_bytes);
+    const std::string path = name == "/" ? "/" + entry : name + "/" + entry;
+    found.push_back({std::move(entry), status_of(room[index].attributes, path)});
+  }
+  return found;
+}
+
+std::optional<Failure> UserListing::fetch(const std::string& after) {
+  auto outcome = user_->entries(name_, after);
+  if (const auto* failure = std::get_if<Failure>(&outcome)) {
+    return *failure;
+  }
+  page_ = std::move(std::get<std::vector<Entry>>(outcome));
+  at_ = 0;
+  return std::nullopt;
+}
+
+Outcome<std::optional<Entry>> UserListing::next(bool) {
+  if (at_ == page_.size() && !page_.empty()) {
+    const std::string last = page_.back().name;
+    if (const auto failure = fetch(last)) {
+      return *failure;
+    }
+  }
+  if (page_.empty()) {
+    return std::optional<Entry>();
+  }
+  return std::optional<Entry>(page_[at_++]);
 }
 
 std::optional<Failure> Actor::make_directory(const std::string& name, mode_t mode,

@@ -8,9 +8,12 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "byname.h"
 #include "errors.hh"
+#include "listing.hh"
+#include "named_file.hh"
 #include "open_log.hh"
 #include "status.hh"
 
@@ -26,6 +29,13 @@ class Actor {
 
   // As the head has it now, not a cache.
   Outcome<Status> stat(const std::string& name) const;
+  // The same if the user may use it so: BYNAME_MAY_*, or 0 for what is above it alone.
+  Outcome<Status> access(const std::string& name, uint32_t wanted) const;
+  // Opens what the user may read, as the head has it now. No link is followed.
+  Outcome<std::unique_ptr<NamedFile>> open(const std::string& name) const;
+  // Entries behind one of them as the head has them now, a page of them; empty at the end.
+  Outcome<std::vector<Entry>> entries(const std::string& name, const std::string& after) const;
+
   std::optional<Failure> make_directory(const std::string& name, mode_t mode, bool parents) const;
   std::optional<Failure> remove_file(const std::string& name) const;
   std::optional<Failure> remove_directory(const std::string& name) const;
@@ -47,6 +57,25 @@ class Actor {
   std::optional<Failure> remove(const std::string& name, bool directory) const;
 
   byname_site site_;
+};
+
+// A directory as a user may see it.
+class UserListing final : public Listing {
+ public:
+  UserListing(std::unique_ptr<Actor> user, std::string name)
+      : user_(std::move(user)), name_(std::move(name)) {}
+
+  // Reads the first entries. Returns why the user may not.
+  std::optional<Failure> begin() { return fetch(""); }
+  Outcome<std::optional<Entry>> next(bool wants_status) override;
+
+ private:
+  std::optional<Failure> fetch(const std::string& after);
+
+  std::unique_ptr<Actor> user_;
+  std::string name_;
+  std::vector<Entry> page_;
+  size_t at_ = 0;
 };
 
 // What says who is which user. Closed when it goes.

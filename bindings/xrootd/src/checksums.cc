@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "XrdCks/XrdCksCalc.hh"
+#include "reading.hh"
 
 namespace byname::xrd {
 namespace {
@@ -91,7 +92,18 @@ bool Checksums::fill(const std::string& name, const Status& status, XrdCksData& 
 }
 
 int Checksums::get_named(const std::string& name, XrdCksData& sum) {
-  const auto outcome = door_.session.stat(name);
+  // Who may not read a file is told nothing of its content.
+  const auto status_for = [&]() -> Outcome<Status> {
+    if (!door_.session.binds_reading()) {
+      return door_.session.stat(name);
+    }
+    auto opened = open_for(door_, sum.envP, name);
+    if (const auto* failure = std::get_if<Failure>(&opened)) {
+      return *failure;
+    }
+    return std::get<std::unique_ptr<NamedFile>>(opened)->status();
+  };
+  const auto outcome = status_for();
   if (const auto* failure = std::get_if<Failure>(&outcome)) {
     return -failure->error;
   }
@@ -103,7 +115,7 @@ int Checksums::calc_named(const std::string& name, XrdCksData& sum) {
   if (!calculation) {
     return -ENOTSUP;
   }
-  const auto opened = door_.session.open_file(name);
+  const auto opened = open_for(door_, sum.envP, name);
   if (const auto* failure = std::get_if<Failure>(&opened)) {
     return -failure->error;
   }
@@ -153,6 +165,7 @@ int Checksums::Ver(const char* file, XrdCksData& sum) {
   const auto compare = [&](const std::string& name) {
     XrdCksData right;
     right.Set(sum.Name);
+    right.envP = sum.envP;
     const int outcome = calc_named(name, right);
     return outcome != 0 ? outcome : static_cast<int>(right == sum);
   };

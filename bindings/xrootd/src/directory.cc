@@ -2,6 +2,8 @@
 
 #include <cstring>
 
+#include "reading.hh"
+
 namespace byname::xrd {
 
 int Directory::Opendir(const char* path, XrdOucEnv& env) {
@@ -16,7 +18,7 @@ int Directory::Opendir(const char* path, XrdOucEnv& env) {
       return door_.local ? open_local(path, env) : -ENOENT;
     }
     if (route->order == Order::kNameOnly) {
-      return open_named(route->name);
+      return open_named(route->name, env);
     }
     return open_both(path, *route, env);
   });
@@ -34,13 +36,13 @@ int Directory::open_local(const char* path, XrdOucEnv& env) {
   return outcome;
 }
 
-int Directory::open_named(const std::string& name) {
-  auto outcome = door_.session.list(name);
+int Directory::open_named(const std::string& name, const XrdOucEnv& env) {
+  auto outcome = list_for(door_, env, name);
   if (const auto* failure = std::get_if<Failure>(&outcome)) {
     return -failure->error;
   }
   door_.counters.listings += 1;
-  named_ = std::move(std::get<std::unique_ptr<NamedListing>>(outcome));
+  named_ = std::move(std::get<std::unique_ptr<Listing>>(outcome));
   return XrdOssOK;
 }
 
@@ -51,7 +53,7 @@ int Directory::open_both(const char* path, const Route& route, XrdOucEnv& env) {
   if (is_local_now_ && local != XrdOssOK && local != -ENOENT) {
     return local;
   }
-  const int named = open_named(route.name);
+  const int named = open_named(route.name, env);
   if (!is_local_now_ && named != XrdOssOK && !means_elsewhere(-named)) {
     local_.reset();
     return named;

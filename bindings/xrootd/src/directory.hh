@@ -22,7 +22,7 @@ class Directory final : public XrdOssDF {
 
  private:
   int open_local(const char* path, XrdOucEnv& env);
-  int open_named(const std::string& name);
+  int open_named(const std::string& name, const XrdOucEnv& env);
   int open_both(const char* path, const Route& route, XrdOucEnv& env);
   int read_local(char* buffer, int size);
   int read_named(char* buffer, int size);
@@ -31,7 +31,7 @@ class Directory final : public XrdOssDF {
   Door& door_;
   std::string path_;
   std::unique_ptr<XrdOssDF> local_;
-  std::unique_ptr<NamedListing> named_;
+  std::unique_ptr<Listing> named_;
   bool is_local_now_ = false;
   bool is_first_ = true;         // the first of two listings, or the only one
   std::set<std::string> given_;  // by the first listing, if there is a second

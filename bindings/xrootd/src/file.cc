@@ -4,6 +4,7 @@
 
 #include "XrdOuc/XrdOucEnv.hh"
 #include "identity.hh"
+#include "reading.hh"
 
 namespace byname::xrd {
 namespace {
@@ -36,7 +37,7 @@ int File::Open(const char* path, int flags, mode_t mode, XrdOucEnv& env) {
     record_.opened = std::chrono::system_clock::now();
     opened_ = std::chrono::steady_clock::now();
     const int outcome =
-        !route ? -ENOENT : in_order(route->order, local, [&] { return open_named(route->name); });
+        !route ? -ENOENT : in_order(route->order, local, [&] { return open_named(route->name, env); });
     if (outcome != XrdOssOK) {
       door_.counters.open_failures += 1;
       write_log(outcome < 0 ? -outcome : outcome);
@@ -59,13 +60,13 @@ int File::open_local(const char* path, int flags, mode_t mode, XrdOucEnv& env) {
   return outcome;
 }
 
-int File::open_named(const std::string& name) {
+int File::open_named(const std::string& name, const XrdOucEnv& env) {
   record_.name = name;
   const auto refused = [this](const Failure& failure) {
     record_.error_text = failure.text;
     return -failure.error;
   };
-  auto outcome = door_.session.open_file(name);
+  auto outcome = open_for(door_, &env, name);
   if (const auto* failure = std::get_if<Failure>(&outcome)) {
     return refused(*failure);
   }

@@ -51,7 +51,7 @@ class File final : public XrdOssDF {
 
  private:
   int open_local(const char* path, int flags, mode_t mode, XrdOucEnv& env);
-  int open_named(const std::string& name);
+  int open_named(const std::string& name, const XrdOucEnv& env);
   int open_upload(const std::string& name, int flags, mode_t mode, XrdOucEnv& env);
   int close_upload(long long* size);
   void write_log(int error);

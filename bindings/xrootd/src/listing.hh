@@ -18,20 +18,28 @@ struct Entry {
   std::optional<Outcome<Status>> status;
 };
 
-// Not for several threads at once.
+// The entries of a directory. Not for several threads at once.
+class Listing {
+ public:
+  virtual ~Listing() = default;
+
+  // The next entry; nothing at the end.
+  virtual Outcome<std::optional<Entry>> next(bool wants_status) = 0;
+};
+
+// As everybody reads it.
 //
 // The listing describes its files and directories. A link is what it leads to: that is looked up in
 // the same listing if it lies beside the link. The others of a page are asked for all at once.
-class NamedListing {
+class NamedListing final : public Listing {
  public:
   NamedListing(byname_session session, byname_listing listing, std::string name)
       : session_(session), listing_(listing), name_(std::move(name)) {}
-  ~NamedListing();
+  ~NamedListing() override;
   NamedListing(const NamedListing&) = delete;
   NamedListing& operator=(const NamedListing&) = delete;
 
-  // The next entry; nothing at the end.
-  Outcome<std::optional<Entry>> next(bool wants_status);
+  Outcome<std::optional<Entry>> next(bool wants_status) override;
 
  private:
   struct Room;

@@ -5,6 +5,7 @@
 
 #include "XrdCks/XrdCksManager.hh"
 #include "XrdVersion.hh"
+#include "authorizer.hh"
 #include "checksums.hh"
 #include "housekeeper.hh"
 #include "settings_file.hh"
@@ -15,6 +16,11 @@ namespace {
 
 // How often versions seen are written to disk if no metrics are.
 constexpr std::chrono::seconds kKeepVersionsEvery{60};
+
+constexpr const char* kNoAuthorizer =
+    "byname.door: clients read what their users may only if XRootD asks this plug-in. Write "
+    "'ofs.authorize 1' and 'ofs.authlib libXrdByname.so' ('ofs.authlib ++ libXrdByname.so' behind "
+    "another), or 'byname.reads open' to let them read whatever everybody can.";
 
 // cmsd loads the plug-in to look for files. It opens its session when it first looks for one.
 bool is_cmsd() {
@@ -73,6 +79,10 @@ bool start(Door& door, const Settings& settings) {
   }
   if (settings.door.empty() != settings.table.empty()) {
     door.log.Emsg("config", "byname.door and byname.table go together");
+    return false;
+  }
+  if (door.session.binds_reading() && !settings.is_authorizer) {
+    door.log.Emsg("config", kNoAuthorizer);
     return false;
   }
   if (const auto failure = door.session.has_door() ? door.session.open_door() : std::nullopt) {
@@ -137,6 +147,11 @@ XrdCks* make_checksums(XrdCks& native, XrdSysError* log) {
   return new Checksums(*the_instance->storage, native, log);
 }
 
+XrdAccAuthorize* make_authorizer(XrdAccAuthorize* below) {
+  const auto door = [] { return the_instance ? the_instance->door.get() : nullptr; };
+  return new (std::nothrow) Authorizer(door, below);
+}
+
 XrdOss* made(XrdOss* local, XrdSysLogger* logger, const char* file, const char* parms) noexcept {
   try {
     return make_storage(local, logger, file, parms);
@@ -153,6 +168,8 @@ XrdVERSIONINFO(XrdOssGetStorageSystem2, byname);
 XrdVERSIONINFO(XrdOssAddStorageSystem2, byname);
 XrdVERSIONINFO(XrdCksInit, byname);
 XrdVERSIONINFO(XrdCksAdd2, byname);
+XrdVERSIONINFO(XrdAccAuthorizeObject, byname);
+XrdVERSIONINFO(XrdAccAuthorizeObjAdd, byname);
 
 extern "C" {
 
@@ -177,5 +194,16 @@ XrdCks* XrdCksInit(XrdSysError* log, const char*, const char*) {
 // Checksums, on top of another manager.
 XrdCks* XrdCksAdd2(XrdCks& native, XrdSysError* log, const char*, const char*, XrdOucEnv*) {
   return byname::xrd::make_checksums(native, log);
+}
+
+// Authorization: clients read what their users may, whatever else XRootD lets everybody do.
+XrdAccAuthorize* XrdAccAuthorizeObject(XrdSysLogger*, const char*, const char*) {
+  return byname::xrd::make_authorizer(nullptr);
+}
+
+// Authorization, where another one has to grant as well.
+XrdAccAuthorize* XrdAccAuthorizeObjAdd(XrdSysLogger*, const char*, const char*, XrdOucEnv*,
+                                       XrdAccAuthorize* below) {
+  return byname::xrd::make_authorizer(below);
 }
 }

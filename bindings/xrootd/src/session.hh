@@ -9,37 +9,16 @@
 #include <mutex>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "actor.hh"
 #include "byname.h"
 #include "errors.hh"
 #include "listing.hh"
+#include "named_file.hh"
 #include "settings.hh"
 #include "status.hh"
 
 namespace byname::xrd {
-
-// One version of a file, open. Closed when it goes.
-class NamedFile {
- public:
-  NamedFile(byname_file file, std::string name) : file_(file), name_(std::move(name)) {}
-  ~NamedFile();
-  NamedFile(const NamedFile&) = delete;
-  NamedFile& operator=(const NamedFile&) = delete;
-
-  Outcome<Status> status() const;
-  // Octets read; fewer than `bytes` only at the end of the file.
-  Outcome<uint64_t> read(void* buffer, uint64_t bytes, uint64_t offset) const;
-  // All ranges in one call.
-  Outcome<uint64_t> read_ranges(std::vector<byname_range>& ranges) const;
-  byname_counters counters() const;
-  const std::string& name() const { return name_; }
-
- private:
-  byname_file file_;
-  std::string name_;
-};
 
 // The session.
 class Session {
@@ -63,6 +42,8 @@ class Session {
 
   // True if there is a door, so that clients may change what their users may.
   bool has_door() const { return !settings_.door.empty(); }
+  // True if clients read what their users may, and not what everybody can.
+  bool binds_reading() const { return has_door() && !settings_.reads_are_open; }
   // Opens the door now. Returns why it cannot be opened.
   std::optional<Failure> open_door();
   // The user at the site for whom the door acts when this client asks.

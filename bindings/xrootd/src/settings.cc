@@ -142,7 +142,32 @@ Reason SettingsParser::take_choice(const std::string& directive, const std::stri
                                                : Freshness::kOffline;
     return std::nullopt;
   }
+  if (directive == "reads") {
+    if (!is_one_of(word, {"users", "open"})) {
+      return "'" + word + "' is neither users nor open";
+    }
+    settings_.reads_are_open = word == "open";
+    return std::nullopt;
+  }
   return "there is no such parameter";
+}
+
+void SettingsParser::take_foreign(const std::vector<std::string>& words) {
+  if (words.empty()) {
+    return;
+  }
+  if (words[0] == "ofs.authorize") {
+    has_authorization_ = words.size() < 2 || words[1] != "0";
+  }
+  if (words[0] == "ofs.authlib") {
+    const auto names_us = [](const std::string& word) {
+      return word.find("libXrdByname") != std::string::npos;
+    };
+    // What is given without "++" takes the place of what was there.
+    const bool is_added = words.size() > 1 && words[1] == "++";
+    has_our_authorizer_ = std::any_of(words.begin(), words.end(), names_us) ||
+                          (is_added && has_our_authorizer_);
+  }
 }
 
 Reason SettingsParser::check_order(Order order) const {
@@ -218,6 +243,7 @@ Reason SettingsParser::take_metrics(const std::vector<std::string>& words) {
 Settings SettingsParser::finish() const {
   const Order order = order_.value_or(has_local_ ? Order::kLocalFirst : Order::kNameOnly);
   Settings settings = settings_;
+  settings.is_authorizer = has_authorization_ && has_our_authorizer_;
   for (const PrefixLine& line : prefixes_) {
     settings.prefixes.push_back(Prefix{line.path, line.name, line.order.value_or(order)});
   }

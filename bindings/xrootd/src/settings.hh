@@ -44,6 +44,10 @@ struct Settings {
   // The door's name and its table; both or neither. Without them nothing can be changed.
   std::string door;
   std::string table;
+  // Behind a door: clients read whatever everybody can, not only what their users may.
+  bool reads_are_open = false;
+  // XRootD asks this plug-in whether a client may: lines of ofs, not ours.
+  bool is_authorizer = false;
   // Where uploads are kept until they are whole.
   std::string spool = "/var/tmp";
   std::string open_log;
@@ -68,6 +72,9 @@ class SettingsParser {
   std::optional<std::string> take(const std::string& directive,
                                   const std::vector<std::string>& words);
 
+  // Takes a line of XRootD's own, beginning with its directive; most say nothing to us.
+  void take_foreign(const std::vector<std::string>& words);
+
   // Settings when all lines were taken.
   Settings finish() const;
 
@@ -88,6 +95,8 @@ class SettingsParser {
 
   bool has_local_;
   Settings settings_;
+  bool has_authorization_ = false;
+  bool has_our_authorizer_ = false;
   std::optional<Order> order_;
   std::vector<PrefixLine> prefixes_;
 };

@@ -65,12 +65,13 @@ std::optional<Settings> read_settings(const char* file, bool has_local, XrdSysEr
   stream.Attach(fd);
   bool is_good = true;
   while (const char* first = stream.GetMyFirstWord()) {
-    if (std::strncmp(first, kPrefix, std::strlen(kPrefix)) != 0) {
-      continue;
-    }
     std::vector<std::string> words{first};
     while (const char* word = stream.GetWord()) {
       words.emplace_back(word);
+    }
+    if (words[0].compare(0, std::strlen(kPrefix), kPrefix) != 0) {
+      parser.take_foreign(words);
+      continue;
     }
     const std::vector<std::string> values(words.begin() + 1, words.end());
     const auto reason = parser.take(words[0].substr(std::strlen(kPrefix)), values);

@@ -50,8 +50,8 @@ int Storage::stat_for(const char* path, const std::string& name, struct stat* bu
     return stat_name(path, name, buffer);
   }
   const auto user = door_.session.actor(client_of(*env));
-  if (std::holds_alternative<Failure>(user)) {
-    return stat_name(path, name, buffer);
+  if (const auto* failure = std::get_if<Failure>(&user)) {
+    return door_.session.binds_reading() ? -failure->error : stat_name(path, name, buffer);
   }
   door_.counters.stats += 1;
   const auto outcome = std::get<std::unique_ptr<Actor>>(user)->stat(name);

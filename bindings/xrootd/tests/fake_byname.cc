@@ -152,6 +152,31 @@ int32_t byname_site_stat(byname_site, const char*, byname_attributes* attributes
   return called(error);
 }
 
+int32_t byname_site_access(byname_site, const char*, uint32_t, byname_attributes* attributes,
+                           byname_error* error) {
+  attributes->kind = fake().stat_kind;
+  return called(error);
+}
+
+byname_file byname_site_open_to_read(byname_site, const char*, byname_error* error) {
+  return outcome(fake().call_error, 2, error);
+}
+
+// A page has two entries.
+int32_t byname_site_entries(byname_site, const char*, const char* after, byname_page* page,
+                            byname_error* error) {
+  page->count = 0;
+  for (const FakeEntry& from : fake().entries) {
+    if (from.name > after && page->count < 2) {
+      byname_entry& to = page->entries[page->count++];
+      to.name = from.name.c_str();
+      to.name_bytes = from.name.size();
+      to.attributes.kind = from.kind;
+    }
+  }
+  return called(error);
+}
+
 int32_t byname_site_mkdir(byname_site, const char*, uint32_t, uint32_t, byname_error* error) {
   return called(error);
 }

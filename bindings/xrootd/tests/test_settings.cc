@@ -53,8 +53,31 @@ TEST(without_lines_everything_is_a_name_and_local_files_come_first) {
   CHECK(SettingsParser(false).finish().prefixes[0].order == Order::kNameOnly);
 }
 
+TEST(whether_xrootd_asks_the_plug_in_is_seen_in_its_own_lines) {
+  const auto asks = [](const std::vector<std::vector<std::string>>& lines) {
+    SettingsParser parser(false);
+    for (const auto& line : lines) {
+      parser.take_foreign(line);
+    }
+    return parser.finish().is_authorizer;
+  };
+  const std::vector<std::string> on{"ofs.authorize", "1"};
+  const std::vector<std::string> ours{"ofs.authlib", "libXrdByname.so"};
+  const std::vector<std::string> other{"ofs.authlib", "libXrdAccSciTokens.so"};
+  CHECK(asks({on, ours}));
+  CHECK(asks({{"ofs.authorize"}, other, {"ofs.authlib", "++", "libXrdByname.so"}}));
+  CHECK(asks({on, ours, {"ofs.authlib", "++", "libXrdAccSciTokens.so"}}));
+  CHECK(!asks({on}));
+  CHECK(!asks({ours}));
+  CHECK(!asks({on, ours, other}));
+  CHECK(!asks({{"ofs.authorize", "0"}, ours}));
+}
+
 TEST(every_line_is_taken) {
   SettingsParser parser(true);
+  CHECK_EQUAL(taken(parser, "reads", {"open"}), "");
+  CHECK(parser.finish().reads_are_open);
+  CHECK(refused("reads", {"all"}) != "");
   CHECK_EQUAL(taken(parser, "link", {"byname:/lab?key=SHA256:x"}), "");
   CHECK_EQUAL(taken(parser, "config", {"/etc/byname/byname.toml"}), "");
   CHECK_EQUAL(taken(parser, "home", {"/var/lib/byname"}), "");

@@ -46,6 +46,28 @@ TEST(a_client_whom_the_table_does_not_know_is_nobody) {
   CHECK_EQUAL(fake().sites_closed, 1);
 }
 
+TEST(a_user_lists_page_by_page_what_the_head_has) {
+  fake() = Fake{};
+  for (const char* name : {"a", "b", "c", "d", "e"}) {
+    fake().entries.push_back({name, BYNAME_KIND_FILE, true, "", 1});
+  }
+  UserListing listing(std::make_unique<Actor>(5), "/");
+  CHECK(!listing.begin());
+  std::string names;
+  while (true) {
+    const auto entry = std::get<std::optional<Entry>>(listing.next(true));
+    if (!entry) {
+      break;
+    }
+    CHECK(entry->status.has_value());
+    names += entry->name;
+  }
+  CHECK_EQUAL(names, "abcde");
+  fake().call_error = EACCES;
+  UserListing refused(std::make_unique<Actor>(5), "/");
+  CHECK_EQUAL(error_of(refused.begin()), EACCES);
+}
+
 TEST(what_is_removed_is_of_the_kind_that_was_meant) {
   fake() = Fake{};
   const Actor anna(5);

@@ -107,6 +107,19 @@ impl Tree {
         Described::of(name.clone(), line, self.head.trusted()?)
     }
 
+    /// The same to who may use it so: read 4, write 2, execute or search 1; and search all above.
+    /// An operator may everything. A symbolic link is not followed, nor any on the way.
+    ///
+    /// # Errors
+    /// [`AccessError`].
+    pub fn describe_for(&mut self, name: &Name, wanted: u16) -> Result<Described, AccessError> {
+        self.place(name)?;
+        let answer = self.head.query(&format!("access {name} {wanted}"));
+        let lines = answer.map_err(|error| error.about(name))?;
+        let line = lines.first().ok_or(AccessError::OtherAnswer)?;
+        Described::of(name.clone(), line, self.head.trusted()?)
+    }
+
     /// Entries of a directory as the head has them now, in the order of their names, behind one of
     /// them; from the beginning behind none.
     ///

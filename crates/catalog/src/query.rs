@@ -97,6 +97,16 @@ impl<'a> Reader<'a> {
         Ok(Resolved { id, inode, placed })
     }
 
+    /// The same for who wants to use it: read 4, write 2, execute or search 1.
+    ///
+    /// # Errors
+    /// [`Refusal::AccessDenied`] if the mode or the list grants less.
+    pub fn resolve_for(&self, place: &Place, wanted: u16) -> Result<Resolved, Failure> {
+        let found = self.resolve(place)?;
+        self.caller.check(&found.inode, wanted)?;
+        Ok(found)
+    }
+
     /// Entries of a directory in the order of their names, after one of them. A page that is
     /// shorter than `limit` and [`PAGE_ROWS_MAX`] is the last.
     pub fn list(

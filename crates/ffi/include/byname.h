@@ -213,6 +213,15 @@ inline Struct byname_init() {
 // What was there is not read again.
 #define BYNAME_SITE_GROWN 16
 
+// byname_site_access: a right that the user shall have.
+#define BYNAME_MAY_READ 4
+
+// See BYNAME_MAY_READ.
+#define BYNAME_MAY_WRITE 2
+
+// See BYNAME_MAY_READ: to run a file, to search a directory.
+#define BYNAME_MAY_SEARCH 1
+
 // Bits of `byname_site_changes.wanted`: the member of that name is a new value.
 #define BYNAME_CHANGE_MODE 1
 
@@ -761,6 +770,14 @@ int32_t byname_site_stat(byname_site site,
                          struct byname_attributes *attributes,
                          struct byname_error *error);
 
+// The same if the user may use it as `wanted` says (BYNAME_MAY_*; 0 needs only what is above it):
+// the modes and lists of it and of all directories above it say so. EACCES if not.
+int32_t byname_site_access(byname_site site,
+                           const char *path,
+                           uint32_t wanted,
+                           struct byname_attributes *attributes,
+                           struct byname_error *error);
+
 // Fills a page with the entries of a directory as the head has them now, ascending by name, behind
 // the entry `after`; from the beginning if that is NULL or empty. Returns 1 if there may be more.
 int32_t byname_site_entries(byname_site site,
@@ -910,6 +927,13 @@ int32_t byname_site_recall(byname_site site, const char *key, struct byname_erro
 // Opens a file in the version that the head has now. It is closed by byname_file_close.
 byname_file byname_site_open_file(byname_site site, const char *path, struct byname_error *error);
 
+// The same if the user may read it: the modes and lists of the file and of all directories above
+// it say so, which bind nobody else who opens a file. EACCES if not. No link on the way is
+// followed.
+byname_file byname_site_open_to_read(byname_site site,
+                                     const char *path,
+                                     struct byname_error *error);
+
 // Writes the octets of a regular file that is open for reading, all of them, wherever it stands.
 // The new version is there whole when as many disks have it as the site asks for, or not at all.
 // The descriptor stays the caller's; nobody may write to the file meanwhile. `options` may be
@@ -941,4 +965,4 @@ int64_t byname_site_servers(byname_site site,
 
 #endif  /* BYNAME_H */
 
-// Digest of sources and text: f0bac5cc8b7b493e
+// Digest of sources and text: 85b734a7f88e2c85

@@ -21,6 +21,9 @@ use crate::session::{ActiveCall, SessionState};
 /// The sites of this process.
 pub(crate) static SITES: Table<SiteState> = Table::new(Kind::Site, abi::BYNAME_SITES_MAX as usize);
 
+/// The right to read.
+const READ: u16 = 4;
+
 /// A user at a site.
 pub(crate) struct SiteState {
     session: Arc<SessionState>,
@@ -147,6 +150,13 @@ impl SiteCall {
     /// Opens the file in the version that the head has now.
     pub(crate) fn open(self) -> Result<i64, Fault> {
         let described = self.act(Tree::describe)?;
+        let pending = self.active.session.open_entry_later(&described.entry());
+        file::open(self.active, pending).wait()
+    }
+
+    /// The same as somebody who has to have the right to read it.
+    pub(crate) fn open_to_read(self) -> Result<i64, Fault> {
+        let described = self.act(|tree, name| tree.describe_for(name, READ))?;
         let pending = self.active.session.open_entry_later(&described.entry());
         file::open(self.active, pending).wait()
     }

@@ -102,6 +102,10 @@ pub(crate) fn answer(
         "room" => place::room(&reader, &place::of(site, after)?, unix_ns),
         "replicas" => place::replicas(&reader, &place::of(site, after)?),
         "describe" => place::describe(&reader, site, after),
+        "access" => {
+            let (name, wanted) = after.split_once(' ').unwrap_or((after, "0"));
+            place::access(&reader, site, (name, wanted))
+        }
         "entries" => {
             let (name, after) = after.split_once(' ').unwrap_or((after, ""));
             place::entries(&reader, site, (name, after))

@@ -93,6 +93,25 @@ fn a_list_denies_a_subtree_to_one_user() {
     site.put("bert", "t/shut/h", 10);
 }
 
+#[test]
+fn who_asks_before_he_reads_is_told_what_he_may() {
+    let mut site = site();
+    site.mkdir("op", "d").unwrap();
+    site.put("op", "d/f", 10);
+    set(&mut site, "d/f", "u::rw-,u:anna:-w-,u:bert:r--,g::r--,m::rw-,o::---");
+    let may = |site: &TestSite, user: &str, wanted| {
+        site.reader(user).resolve_for(&place("d/f"), wanted).is_ok()
+    };
+    let granted = |site: &TestSite, user: &str| -> Vec<u16> {
+        (0..=7).filter(|wanted| may(site, user, *wanted)).collect()
+    };
+    assert_eq!(granted(&site, "anna"), [0, 2]);
+    assert_eq!(granted(&site, "bert"), [0, 4]);
+    assert_eq!(granted(&site, "op"), [0, 1, 2, 3, 4, 5, 6, 7], "an operator may everything");
+    set(&mut site, "d", "u::rwx,u:bert:rw-,g::r-x,m::rwx,o::r-x");
+    assert!(granted(&site, "bert").is_empty(), "he may not search what is above it");
+}
+
 /// The session stays open meanwhile: rights are looked up with each command.
 #[test]
 fn a_group_that_is_taken_away_counts_no_more_in_an_open_session() {

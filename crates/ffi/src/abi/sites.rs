@@ -16,6 +16,13 @@ pub const BYNAME_SITE_REPLACE: u32 = 0x08;
 /// What was there is not read again.
 pub const BYNAME_SITE_GROWN: u32 = 0x10;
 
+/// byname_site_access: a right that the user shall have.
+pub const BYNAME_MAY_READ: u32 = 0x04;
+/// See BYNAME_MAY_READ.
+pub const BYNAME_MAY_WRITE: u32 = 0x02;
+/// See BYNAME_MAY_READ: to run a file, to search a directory.
+pub const BYNAME_MAY_SEARCH: u32 = 0x01;
+
 /// Bits of `byname_site_changes.wanted`: the member of that name is a new value.
 pub const BYNAME_CHANGE_MODE: u32 = 0x01;
 /// See BYNAME_CHANGE_MODE.

@@ -34,6 +34,23 @@ pub unsafe extern "C" fn byname_site_open_file(
     unsafe { guard::entry(error, body) }
 }
 
+/// The same if the user may read it: the modes and lists of the file and of all directories above
+/// it say so, which bind nobody else who opens a file. EACCES if not. No link on the way is
+/// followed.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn byname_site_open_to_read(
+    site: Site,
+    path: *const c_char,
+    error: *mut Error,
+) -> File {
+    let body = || {
+        // SAFETY: as the contract of the interface says.
+        SiteCall::begin(site, unsafe { c_text(path, "path") }?)?.open_to_read()
+    };
+    // SAFETY: as the contract of the interface says.
+    unsafe { guard::entry(error, body) }
+}
+
 /// Writes the octets of a regular file that is open for reading, all of them, wherever it stands.
 /// The new version is there whole when as many disks have it as the site asks for, or not at all.
 /// The descriptor stays the caller's; nobody may write to the file meanwhile. `options` may be
@@ -139,4 +156,5 @@ pub unsafe extern "C" fn byname_site_servers(
 
 versioned! { "BYNAME_1":
     byname_site_open_file byname_site_put byname_site_truncate byname_site_servers
+    byname_site_open_to_read
 }

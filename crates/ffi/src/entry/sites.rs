@@ -16,6 +16,9 @@ use crate::session::SESSIONS;
 use crate::site::{SITES, SiteCall, SiteState, flat};
 use crate::symbols::versioned;
 
+/// All rights there are.
+const RIGHTS: u32 = abi::BYNAME_MAY_READ | abi::BYNAME_MAY_WRITE | abi::BYNAME_MAY_SEARCH;
+
 /// Makes of a session a user at the site above a path, whose key is here. `options` may be NULL.
 /// Asks nobody. Its calls end when the session is closed.
 #[unsafe(no_mangle)]
@@ -86,6 +89,27 @@ pub unsafe extern "C" fn byname_site_stat(
         let (path, place) = unsafe { (c_text(path, "path")?, Place::of_struct(attributes)?) };
         let call = SiteCall::begin(site, path)?;
         flat(&call.act(|tree, name| tree.describe(name))?).write_to(&place)
+    };
+    // SAFETY: as the contract of the interface says.
+    unsafe { guard::entry(error, body) as i32 }
+}
+
+/// The same if the user may use it as `wanted` says (BYNAME_MAY_*; 0 needs only what is above it):
+/// the modes and lists of it and of all directories above it say so. EACCES if not.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn byname_site_access(
+    site: Site,
+    path: *const c_char,
+    wanted: u32,
+    attributes: *mut Attributes,
+    error: *mut Error,
+) -> i32 {
+    let body = || {
+        let wanted = checked(wanted, RIGHTS)? as u16;
+        // SAFETY: as the contract of the interface says.
+        let (path, place) = unsafe { (c_text(path, "path")?, Place::of_struct(attributes)?) };
+        let call = SiteCall::begin(site, path)?;
+        flat(&call.act(|tree, name| tree.describe_for(name, wanted))?).write_to(&place)
     };
     // SAFETY: as the contract of the interface says.
     unsafe { guard::entry(error, body) as i32 }
@@ -389,5 +413,5 @@ versioned! { "BYNAME_1":
     byname_site_open byname_site_close byname_site_names byname_site_stat byname_site_entries
     byname_site_mkdir byname_site_rename byname_site_remove byname_site_change
     byname_site_set_replicas byname_site_set_xattr byname_site_get_xattr byname_site_list_xattrs
-    byname_site_remove_xattr byname_site_room_below
+    byname_site_remove_xattr byname_site_room_below byname_site_access
 }

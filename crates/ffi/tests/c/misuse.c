@@ -48,6 +48,9 @@ static void check_handle(int64_t handle) {
   CHECK_ERROR(byname_site_close(handle, &error), EBADF, error);
   CHECK_ERROR(byname_site_names(handle, text, sizeof text, &error), EBADF, error);
   CHECK_ERROR(byname_site_stat(handle, "a", &attributes, &error), EBADF, error);
+  CHECK_ERROR(byname_site_access(handle, "a", BYNAME_MAY_READ, &attributes, &error), EBADF, error);
+  CHECK_ERROR(byname_site_access(handle, "a", 8, &attributes, &error), EINVAL, error);
+  CHECK_ERROR(byname_site_open_to_read(handle, "a", &error), EBADF, error);
   CHECK_ERROR(byname_site_entries(handle, "a", NULL, &page, &error), EBADF, error);
   CHECK_ERROR(byname_site_mkdir(handle, "a", 0755, 0, &error), EBADF, error);
   CHECK_ERROR(byname_site_rename(handle, "a", "b", 0, &error), EBADF, error);

@@ -96,6 +96,19 @@ pub(super) fn describe(
     Ok(lines.0)
 }
 
+/// The same to who may use it so: read 4, write 2, execute or search 1.
+pub(super) fn access(
+    reader: &Reader<'_>,
+    site: &SiteName,
+    (name, wanted): (&str, &str),
+) -> Result<Vec<u8>, Failure> {
+    let wanted = wanted.parse().ok().filter(|wanted| *wanted <= 7).ok_or(Refusal::BadName)?;
+    let found = reader.resolve_for(&of(site, name)?, wanted)?;
+    let mut lines = Lines::default();
+    lines.push(&described(&Describer::new(site, reader), &found)?);
+    Ok(lines.0)
+}
+
 /// Entries of a directory behind `after`, each with what is known of it: names, and metadata as
 /// readers know them, in base64.
 pub(super) fn entries(
