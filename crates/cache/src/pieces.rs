@@ -14,6 +14,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::task::{Context, Poll, Waker};
 
+use byname_io::memory::{HALF_BYTES, HugeHalf};
 use byname_security::tree::UNIT_BYTES;
 
 use crate::entry::BLOCK_BYTES;
@@ -25,7 +26,8 @@ const BUFFERS_MAX: usize = 64;
 /// Octets of the longest piece, and up to which one has a buffer of its own length.
 const LONG_BYTES: usize = PIECE_UNITS_MAX as usize * UNIT_BYTES;
 const SHORT_BYTES: usize = LONG_BYTES / 2;
-/// Buffers kept for further pieces. A new one costs the kernel a page for each 4 KiB.
+const _: () = assert!(LONG_BYTES <= HALF_BYTES);
+/// Long buffers kept for further pieces: new ones have to be zeroed by the kernel.
 const SPARES_MAX: usize = 16;
 
 /// What is protected is whole after each change, also by a thread that panics.
@@ -36,7 +38,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 /// Memory for pieces.
 #[derive(Debug, Default)]
 pub(crate) struct Buffers {
-    spares: Mutex<Vec<Vec<u8>>>,
+    spares: Mutex<Vec<HugeHalf>>,
     taken: AtomicUsize,
     /// Pieces by age: the oldest that nobody has come for leaves where there is no more memory.
     pieces: Mutex<VecDeque<Weak<Piece>>>,
@@ -63,20 +65,44 @@ impl Buffers {
         pieces.retain(|piece| piece.strong_count() > 0);
         pieces.push_back(Arc::downgrade(piece));
         drop(pieces);
-        let wanted = length.next_multiple_of(BLOCK_BYTES) + BLOCK_BYTES;
-        let spare = if wanted > SHORT_BYTES { lock(&self.spares).pop() } else { None };
-        let octets = spare.filter(|spare| spare.len() >= wanted);
-        let octets = octets.unwrap_or_else(|| vec![0; wanted]);
+        let memory = match length > SHORT_BYTES {
+            true => self.long().map(Memory::Long),
+            false => None,
+        };
+        let memory = memory.unwrap_or_else(|| Memory::short(length));
+        Some(Buffer { memory: Some(memory), length, owner: Arc::clone(self) })
+    }
+
+    /// A long buffer that was used before, or half of a new page. The other half is kept.
+    fn long(&self) -> Option<HugeHalf> {
+        let mut spares = lock(&self.spares);
+        if spares.is_empty() {
+            spares.extend(HugeHalf::pair().into_iter().flatten());
+        }
+        spares.pop()
+    }
+}
+
+#[derive(Debug)]
+enum Memory {
+    Long(HugeHalf),
+    /// Octets, and where the first whole block begins.
+    Short(Vec<u8>, usize),
+}
+
+impl Memory {
+    fn short(length: usize) -> Self {
+        let octets = vec![0; length.next_multiple_of(BLOCK_BYTES) + BLOCK_BYTES];
         let start = octets.as_ptr().align_offset(BLOCK_BYTES).min(BLOCK_BYTES);
-        Some(Buffer { octets, start, length, owner: Arc::clone(self) })
+        Memory::Short(octets, start)
     }
 }
 
 /// Memory that a disk may write to directly.
 #[derive(Debug)]
 pub(crate) struct Buffer {
-    octets: Vec<u8>,
-    start: usize,
+    /// `None` when it is given back.
+    memory: Option<Memory>,
     length: usize,
     owner: Arc<Buffers>,
 }
@@ -84,21 +110,31 @@ pub(crate) struct Buffer {
 impl Buffer {
     /// The place to be filled: a whole number of blocks.
     fn place(&mut self) -> &mut [u8] {
-        let end = self.start + self.length.next_multiple_of(BLOCK_BYTES);
-        &mut self.octets[self.start..end]
+        let end = self.length.next_multiple_of(BLOCK_BYTES);
+        match &mut self.memory {
+            Some(Memory::Long(octets)) => &mut octets[..end],
+            Some(Memory::Short(octets, start)) => &mut octets[*start..*start + end],
+            None => &mut [],
+        }
     }
 
     fn bytes(&self) -> &[u8] {
-        &self.octets[self.start..self.start + self.length]
+        match &self.memory {
+            Some(Memory::Long(octets)) => &octets[..self.length],
+            Some(Memory::Short(octets, start)) => &octets[*start..*start + self.length],
+            None => &[],
+        }
     }
 }
 
 impl Drop for Buffer {
     fn drop(&mut self) {
         self.owner.taken.fetch_sub(1, Ordering::Relaxed);
-        let mut spares = lock(&self.owner.spares);
-        if spares.len() < SPARES_MAX && self.octets.len() >= LONG_BYTES {
-            spares.push(std::mem::take(&mut self.octets));
+        if let Some(Memory::Long(octets)) = self.memory.take() {
+            let mut spares = lock(&self.owner.spares);
+            if spares.len() < SPARES_MAX {
+                spares.push(octets);
+            }
         }
     }
 }

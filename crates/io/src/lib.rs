@@ -24,6 +24,7 @@ pub mod limits;
 pub mod listener;
 pub mod loan;
 pub mod memif;
+pub mod memory;
 pub mod poller;
 pub mod websocket;
 
