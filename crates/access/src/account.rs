@@ -17,7 +17,7 @@ use crate::loan::{Loan, LoanError};
 
 /// Time to connect to a forwarder.
 const CONNECT: Duration = Duration::from_secs(5);
-/// Time without an answer after which it is given up.
+/// Time without an answer after which it is given up, unless more or less is asked for.
 const PATIENCE: Duration = Duration::from_secs(15);
 
 /// Who acts at which site, as far as it is said; the rest follows from the keys that are here.
@@ -301,6 +301,7 @@ impl Account {
             speaks_for: self.speaks_for.clone(),
             signer: self.identity.signer.clone(),
             trust: self.trust.clone(),
+            waits_for_head: self.patience > PATIENCE,
         };
         let connected = Writer::connect(self.connect()?, config, is_stopped);
         connected.map_err(|source| match source {

@@ -294,7 +294,8 @@ impl Site {
         let mut users = users.into_iter().map(|(namespace, speaks_for, identity)| {
             let (site, trust) = (site.clone(), trust.clone());
             let (signer, route) = (identity.key_signer, namespace.clone());
-            (WriterConfig { site, namespace, speaks_for, signer, trust }, route)
+            let waits_for_head = false;
+            (WriterConfig { site, namespace, speaks_for, signer, trust, waits_for_head }, route)
         });
         let writers = shape.writers.iter().zip(users.by_ref()).zip(1_u64..);
         let writers = writers.map(|((steps, (config, route)), number)| {

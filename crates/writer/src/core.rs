@@ -52,6 +52,9 @@ pub struct WriterConfig {
     pub signer: KeySigner,
     /// Whose answers count: the site's key.
     pub trust: TrustPolicy,
+    /// A head that has not answered yet is waited for as one that has, though there is no route to
+    /// it: whoever writes has said that there is time.
+    pub waits_for_head: bool,
 }
 
 /// Clocks at one moment.
@@ -129,7 +132,7 @@ pub struct WriterCore {
     replies: VecDeque<Outgoing>,
     /// When session and attempts are kept open for longer.
     renew_ns: u64,
-    /// The head has answered: should it be gone, it is expected back.
+    /// The head has answered, or is waited for: should it be gone, it is expected back.
     is_head_known: bool,
 }
 
@@ -143,6 +146,7 @@ impl WriterCore {
     ) -> Self {
         Self {
             validator: Validator::new(config.trust.clone()),
+            is_head_known: config.waits_for_head,
             config,
             number,
             command_clock,
@@ -157,7 +161,6 @@ impl WriterCore {
             events: VecDeque::new(),
             replies: VecDeque::new(),
             renew_ns: u64::MAX,
-            is_head_known: false,
         }
     }
 

@@ -120,6 +120,7 @@ impl Site {
             site,
             signer: identity.signer,
             trust,
+            waits_for_head: false,
         };
         let endpoint: Endpoint = self.socket.parse().unwrap();
         let connection = Connection::connect(&endpoint, Duration::from_secs(5)).unwrap();

@@ -5,7 +5,7 @@ use crate::harness::{Daemon, Finished, Home, noise, signal, wait_for, write};
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 /// A command of the operator.
 pub(crate) fn run(site: &Site, args: &[&str]) -> Finished {
@@ -236,6 +236,26 @@ fn a_writer_goes_on_when_the_head_is_back() {
     std::thread::sleep(Duration::from_secs(4));
     site.head = Some(site.start_head());
     Finished::of(writer.wait_with_output().unwrap()).ok();
+    verified(&site, path);
+}
+
+/// A writer that begins while the head is away waits for it, if there is time by its own word.
+#[test]
+fn a_writer_that_has_time_waits_for_a_head_that_is_away() {
+    let mut site = Site::new(1, 1);
+    let root = tree(&site.home, 3);
+    let path = root.to_str().unwrap();
+    site.head.take().unwrap().kill();
+    let began = Instant::now();
+    run(&site, &["put", "-r", path, "/lab/t"]).fails_with(4, "no route");
+    assert!(began.elapsed() < Duration::from_secs(15), "who says nothing is told soon");
+    let put = ["put", "-r", path, "/lab/t", "--timeout", "60", "--connect", &site.socket];
+    let mut waiting = site.home.byname();
+    waiting.args(put).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let waiting = waiting.spawn().unwrap();
+    std::thread::sleep(Duration::from_secs(5));
+    site.head = Some(site.start_head());
+    Finished::of(waiting.wait_with_output().unwrap()).ok();
     verified(&site, path);
 }
 

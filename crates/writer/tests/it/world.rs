@@ -191,6 +191,7 @@ pub(crate) fn start(disk_count: usize, faults: Faults) -> Running {
         speaks_for: None,
         signer: anna.signer.clone(),
         trust,
+        waits_for_head: false,
     };
     let catalog = Arc::new(Mutex::new(catalog));
     let (pulls, stored, answered, outgoing) = Default::default();
