@@ -35,7 +35,10 @@ impl Shared {
             layout: Layout::new(&config.directory),
             service: config.service.as_deref().map(|socket| Arc::new(ServiceLink::new(socket))),
             health: Health::new(config.patience),
-            writes: WriteQueue::new(config.queue_bytes_max),
+            writes: match config.service.is_some() || config.user_bytes_max.is_some() {
+                true => WriteQueue::of_service(config.queue_bytes_max),
+                false => WriteQueue::new(config.queue_bytes_max),
+            },
             config,
             counts: Counts::default(),
             reads: ReadQueue::default(),

@@ -162,6 +162,8 @@ impl QueueState {
 pub(crate) struct WriteQueue {
     state: Mutex<QueueState>,
     bytes_max: usize,
+    /// The longest time that work waits for more.
+    linger_max: Duration,
     has_work: Condvar,
     is_drained: Condvar,
 }
@@ -169,7 +171,13 @@ pub(crate) struct WriteQueue {
 impl WriteQueue {
     pub(crate) fn new(bytes_max: usize) -> Self {
         let (state, has_work, is_drained) = Default::default();
-        WriteQueue { state, bytes_max, has_work, is_drained }
+        WriteQueue { state, bytes_max, linger_max: LINGER_MAX, has_work, is_drained }
+    }
+
+    /// The same for a service, and for who brings it something: a service has no readers of its
+    /// own to make way for, and what it is asked for depends on what it was brought.
+    pub(crate) fn of_service(bytes_max: usize) -> Self {
+        WriteQueue { linger_max: LINGER, ..Self::new(bytes_max) }
     }
 
     /// Queues a copy of some units; false if there is no room.
@@ -228,7 +236,7 @@ impl WriteQueue {
                 continue;
             }
             let now = Instant::now();
-            let until_max = *until_max.get_or_insert(now + LINGER_MAX);
+            let until_max = *until_max.get_or_insert(now + self.linger_max);
             let until = until_max.min(state.come.unwrap_or(now) + LINGER);
             let left = until.saturating_duration_since(now);
             if left.is_zero() || state.is_much(self.bytes_max) {
