@@ -27,7 +27,8 @@ const BUFFERS_MAX: usize = 64;
 const LONG_BYTES: usize = PIECE_UNITS_MAX as usize * UNIT_BYTES;
 const SHORT_BYTES: usize = LONG_BYTES / 2;
 const _: () = assert!(LONG_BYTES <= HALF_BYTES);
-/// Long buffers kept for further pieces: new ones have to be zeroed by the kernel.
+/// Long buffers kept for further pieces: new ones have to be zeroed by the kernel. Each may keep a
+/// page of twice its length.
 const SPARES_MAX: usize = 16;
 
 /// What is protected is whole after each change, also by a thread that panics.
