@@ -189,6 +189,13 @@ def shared_memory():
             yield role + bytes(random.Random(seed).choices(range(256), k=160))
 
 
+def loans():
+    """Texts, and texts without the sum that the target adds."""
+    for vector in json.loads((VECTORS / "site/loan.json").read_text()):
+        yield vector["text"].encode()
+        yield vector["text"].rsplit(" ", 1)[0].encode()
+
+
 SEEDS = {
     "packet": lambda: both("packet/interest.json")
     + both("packet/data.json")
@@ -211,6 +218,7 @@ SEEDS = {
     "forwarder": operations,
     "site": site,
     "memif": shared_memory,
+    "loan": loans,
 }
 MANAGEMENT = ["control-response", "general-status", "face-status", "rib", "fib", "cs-info"]
 

@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 from generator import (
-    data, forwarding, interest, kept, lp, manifest, metadata, mgmt, names, pending, session,
+    data, forwarding, interest, kept, loan, lp, manifest, metadata, mgmt, names, pending, session,
     signature, site, tree,
 )
 
@@ -36,6 +36,7 @@ FILES = {
     "site/command.json": site.commands,
     "site/content.json": site.contents,
     "site/packet.json": site.packets,
+    "site/loan.json": loan.vectors,
     "site/session.json": lambda: list(session.vectors()),
     "mgmt/control-parameters.json": mgmt.control_parameters,
     "mgmt/control-response.json": mgmt.control_response,

@@ -305,17 +305,28 @@ impl Account {
         };
         let connected = Writer::connect(self.connect()?, config, is_stopped);
         connected.map_err(|source| match source {
-            WriterError::Face(FaceError::Register(
-                RegisterError::Refused { is_local: false, code: 401 | 403, .. }
-                | RegisterError::Silent { is_local: false, .. },
-            )) => AccessError::NotAdmitted {
-                name: name.clone(),
-                user: self.user.clone(),
-                prefix: self.namespace.clone(),
-                key: self.identity.certificate.key_id(),
-            },
+            WriterError::Face(FaceError::Register(RegisterError::Refused {
+                is_local: false,
+                code: 401 | 403,
+                text,
+                ..
+            })) => self.not_admitted(name, &text),
+            WriterError::Face(FaceError::Register(RegisterError::Silent {
+                is_local: false,
+                ..
+            })) => self.not_admitted(name, "it does not answer"),
             source => AccessError::write(name, source),
         })
+    }
+
+    fn not_admitted(&self, name: &Name, said: &str) -> AccessError {
+        AccessError::NotAdmitted {
+            name: name.clone(),
+            user: self.user.clone(),
+            prefix: self.namespace.clone(),
+            key: self.identity.certificate.key_id(),
+            said: said.into(),
+        }
     }
 }
 

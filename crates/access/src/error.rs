@@ -154,7 +154,7 @@ pub enum AccessError {
     #[error(transparent)]
     Profile(Box<ProfileError>),
     /// The forwarder takes nothing of the user: disks could not ask for what is written.
-    #[error("{}: this forwarder takes no files of {user}", name.view().to_user())]
+    #[error("{}: this forwarder takes no files of {user}: {said}", name.view().to_user())]
     NotAdmitted {
         /// What should be written.
         name: Name,
@@ -164,6 +164,8 @@ pub enum AccessError {
         prefix: Name,
         /// Digest of the user's key.
         key: KeyId,
+        /// The forwarder's words.
+        said: Box<str>,
     },
     /// A file was not written.
     #[error("{}: {source}", name.view().to_user())]

@@ -5,7 +5,6 @@ use std::time::Duration;
 use byname_catalog::{Command, LOAN_NS_MAX, LendKey};
 use byname_client::Stop;
 use byname_io::Clock;
-use byname_keychain::Identity;
 use byname_packet::ValidityPeriod;
 use byname_security::base64::decode_url;
 use byname_security::cert::Certificate;
@@ -20,7 +19,8 @@ const SECOND_NS: u64 = 1_000_000_000;
 /// Certificates begin so long before they are made: clocks differ.
 const BACKDATE_S: u64 = 3600;
 
-/// Makes a key and lends it.
+/// Makes a key and lends it. The lender's key signs its certificate: who admits the lender, as a
+/// forwarder does, admits the lent key until the certificate ends.
 ///
 /// # Errors
 /// [`AccessError`]: of a head that does not answer, or says no.
@@ -36,7 +36,7 @@ pub fn lend_new(account: &Account, time: Duration, stop: Stop) -> Result<Loan, A
         not_after_s: end_ns.min(now_ns.saturating_add(LOAN_NS_MAX)).div_ceil(SECOND_NS),
     };
     let (site, user) = (account.site.clone(), account.user.clone());
-    let identity = Identity::generate(site.user(&user).view(), algorithm, validity, now_ns)?;
+    let identity = account.identity.issue(algorithm, validity, now_ns)?;
     let until_ns = lend(&mut session, &identity.certificate, time)?;
     Ok(Loan { site, site_key, user, until_ns, identity })
 }

@@ -230,6 +230,39 @@ mod tests {
         }
     }
 
+    /// Those of `vectors/site/loan.json`, which another encoder wrote.
+    #[test]
+    fn golden_texts_are_read_and_written_and_others_refused() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../vectors/site/loan.json");
+        let vectors = std::fs::read_to_string(path).unwrap();
+        let vectors: Vec<serde_json::Value> = serde_json::from_str(&vectors).unwrap();
+        assert!(vectors.len() > 10);
+        for vector in vectors {
+            let (name, text) = (&vector["name"], vector["text"].as_str().unwrap());
+            let read = Loan::decode(text);
+            if vector["accept"] == false {
+                let refusal = match read.unwrap_err() {
+                    LoanError::NotLoan => "not-loan",
+                    LoanError::Version => "version",
+                    LoanError::Altered => "altered",
+                    LoanError::Mismatch => "mismatch",
+                    other => panic!("{name}: {other}"),
+                };
+                assert_eq!(refusal, vector["reason"], "{name}");
+                continue;
+            }
+            let (loan, expected) = (read.unwrap(), &vector["expect"]);
+            assert_eq!(loan.site.view().to_string(), expected["site"].as_str().unwrap(), "{name}");
+            assert_eq!(loan.user, expected["user"], "{name}");
+            assert_eq!(loan.until_ns, expected["until_ns"].as_u64().unwrap(), "{name}");
+            assert_eq!(loan.site_key.to_string(), expected["site_key"].as_str().unwrap());
+            assert_eq!(loan.key_id().to_string(), expected["key"].as_str().unwrap(), "{name}");
+            // Its own form of the key may have more in it.
+            let again = Loan::decode(&loan.encode().unwrap()).unwrap();
+            assert_eq!(again.key_id(), loan.key_id(), "{name}");
+        }
+    }
+
     #[test]
     fn a_loan_ends_and_prints_no_secret() {
         let made = loan("anna");

@@ -25,7 +25,7 @@ pub struct Target {
 }
 
 /// All targets.
-pub const TARGETS: [Target; 17] = [
+pub const TARGETS: [Target; 18] = [
     Target { name: "packet", run: wire::packet },
     Target { name: "lp", run: wire::lp },
     Target { name: "name_uri", run: wire::name_uri },
@@ -43,6 +43,7 @@ pub const TARGETS: [Target; 17] = [
     Target { name: "forwarder", run: forwarder::forwarder },
     Target { name: "site", run: site::site },
     Target { name: "memif", run: memif::memif },
+    Target { name: "loan", run: trust::loan },
 ];
 
 /// Runs the target called `name`.

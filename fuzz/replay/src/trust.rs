@@ -1,6 +1,7 @@
 //! Targets for what decides whether something is believed.
 
-use byname_packet::NameRef;
+use byname_access::{LOAN_TEXT_BYTES_MAX, Loan};
+use byname_packet::{NameRef, sha256};
 use byname_profile::link::{LINK_BYTES_MAX, Link};
 use byname_security::base64;
 use byname_security::cert::Certificate;
@@ -42,6 +43,28 @@ pub(crate) fn byname_link(input: &[u8]) {
     // Escapes can make the printed form of a long link longer than a link may be.
     if printed.len() <= LINK_BYTES_MAX {
         assert_eq!(printed.parse::<Link>(), Ok(found), "{printed}");
+    }
+}
+
+/// A lent key as a text, and as one whose sum is right.
+pub(crate) fn loan(input: &[u8]) {
+    let Ok(text) = std::str::from_utf8(input) else { return };
+    let sum = base64::encode_url(&sha256(&[input])[..16]);
+    one_loan(text);
+    one_loan(&format!("{text} {sum}"));
+}
+
+fn one_loan(text: &str) {
+    let Ok(found) = Loan::decode(text) else { return };
+    assert_eq!(found.key_id(), found.identity.signer.key().key_id());
+    let written = found.encode().expect("a key that was read is written");
+    let secret = written.rsplit(' ').nth(1).expect("a key");
+    assert!(!format!("{found:?}").contains(secret));
+    // Escapes can make a name longer.
+    if written.len() <= LOAN_TEXT_BYTES_MAX {
+        let again = Loan::decode(&written).expect("what is written is read");
+        assert_eq!((&again.site, &again.user), (&found.site, &found.user));
+        assert_eq!((again.site_key, again.until_ns), (found.site_key, found.until_ns));
     }
 }
 

@@ -61,5 +61,5 @@ macro_rules! replay {
 replay! {
     packet lp name_uri mgmt signature_info link_reassembly link_send metadata listing manifest
     kept_copy certificate byname_link tree_verifier forwarder
-    site memif
+    site memif loan
 }

@@ -333,7 +333,7 @@ fn check_prefix(
     }
     Err(forbidden(format!(
         "this key may not register {}; {}",
-        prefix.to_name(),
+        prefix.to_user(),
         advice(turn, call)
     )))
 }
@@ -351,9 +351,9 @@ fn advice(turn: &Turn<'_>, call: &Call<'_>) -> String {
     let parameters = component
         .and_then(|c| ControlParameters::decode(c.value).ok())
         .and_then(|parameters| parameters.name);
-    let prefix = parameters.map_or_else(|| String::from("PREFIX"), |name| name.to_string());
+    let prefix = parameters.map_or_else(|| String::from("PREFIX"), |name| name.view().to_user());
     format!(
         "the operator of this forwarder has to allow it: byname forward --allow-register \
-         {prefix}=KEY"
+         '{prefix}=KEY'"
     )
 }

@@ -23,13 +23,32 @@ impl Identity {
         Ok(Self::unchecked(key, certificate))
     }
 
-    /// A key that was handed over with its self-signed certificate.
+    /// A new key of the same name, whose certificate this one signs. Nothing here keeps it.
+    ///
+    /// # Errors
+    /// [`KeychainError`] if the key cannot be made.
+    pub fn issue(
+        &self,
+        algorithm: Algorithm,
+        validity: ValidityPeriod,
+        now_unix_ns: u64,
+    ) -> Result<Self, KeychainError> {
+        let prefix = self.prefix.view();
+        let (_, key, certificate) = new_key(prefix, algorithm, Some(self), validity, now_unix_ns)?;
+        let mut issued = Self::unchecked(key, certificate);
+        issued.chain.extend(self.chain.iter().cloned());
+        Ok(issued)
+    }
+
+    /// A key that was handed over with its certificate. What somebody else issued is not verified:
+    /// whoever is shown it does that.
     ///
     /// # Errors
     /// [`KeychainError::Import`] if they do not belong together.
     pub fn of_key(key: KeyPair, certificate: Certificate) -> Result<Self, KeychainError> {
-        let is_own = key.key_id() == certificate.key_id() && certificate.is_self_signed();
-        if !is_own || certificate.verify_signed_by(certificate.public_key()).is_err() {
+        let is_forged = certificate.is_self_signed()
+            && certificate.verify_signed_by(certificate.public_key()).is_err();
+        if key.key_id() != certificate.key_id() || is_forged {
             let name = certificate.name().to_name();
             return Err(KeychainError::Import(Damage::Forged { name }));
         }

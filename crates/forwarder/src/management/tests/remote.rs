@@ -78,7 +78,7 @@ fn a_key_may_register_below_its_prefix_and_only_its_own_face() {
     assert_eq!(faces(&bench.interest(other, "/lab/files/1", 1)), [remote]);
     let response = command(&mut bench, remote, REMOTE, &named("/elsewhere"));
     assert_eq!(response.status_code, 403);
-    assert!(response.status_text.contains("--allow-register /elsewhere="), "{response:?}");
+    assert!(response.status_text.contains("--allow-register '/elsewhere=KEY'"), "{response:?}");
     let request = ControlParameters { face_id: Some(other.0), ..named("/lab/x") };
     assert_eq!(command(&mut bench, remote, REMOTE, &request).status_code, 403);
     let extra = ControlParameters { mtu: Some(1), ..named("/lab/x") };
@@ -96,7 +96,7 @@ fn without_a_verifier_a_client_learns_what_would_help() {
     let remote = bench.remote();
     let response = command(&mut bench, remote, REMOTE, &named("/lab/files"));
     assert_eq!(response.status_code, 403);
-    assert!(response.status_text.contains("--allow-register /lab/files="), "{response:?}");
+    assert!(response.status_text.contains("--allow-register '/lab/files=KEY'"), "{response:?}");
 }
 
 #[test]

@@ -35,6 +35,8 @@ final class RunningSite implements AutoCloseable {
   private final String name;
   private final Map<String, Process> processes = new LinkedHashMap<>();
   private String link;
+  /** What the forwarder is told besides its socket. */
+  private final List<String> forwarderFlags = new ArrayList<>();
 
   private RunningSite(Path folder, String name) {
     this.folder = folder;
@@ -108,12 +110,27 @@ final class RunningSite implements AutoCloseable {
     }
   }
 
+  /**
+   * Has the forwarder, once it is a part, listen at a port too, where it admits a user by the
+   * certificate that she gave to the site, and nobody else. Returns where that is. Whoever comes
+   * over UDP may be of another machine, also here.
+   */
+  String admitOverNetwork(String user, int port) {
+    String endpoint = "udp://127.0.0.1:" + port;
+    String allowed = "ndn:" + name + "/32=user/" + user + "=" + folder.resolve(user + ".cert");
+    forwarderFlags.addAll(
+        Arrays.asList("--listen", endpoint, "--allow-register", allowed));
+    return endpoint;
+  }
+
   /** Starts a part again. It is there when it says so, or somewhat later. */
   void startPart(String part) throws IOException {
     String[] command;
     switch (part) {
       case "forwarder":
-        command = new String[] {"forward", "--listen", endpoint()};
+        List<String> forward = new ArrayList<>(Arrays.asList("forward", "--listen", endpoint()));
+        forward.addAll(forwarderFlags);
+        command = forward.toArray(new String[0]);
         break;
       case "head":
         command = connected("catalog", name);
