@@ -162,7 +162,9 @@ impl Content {
             service.keep_proof(&self.state.key, node, bytes);
         }
         let brought = Brought { content: Arc::clone(&self.state), owner: self.owner };
-        self.push(Work::Node { brought, node, bytes: bytes.to_vec() });
+        if !self.push(Work::Node { brought, node, bytes: bytes.to_vec() }) {
+            self.state.note_lost();
+        }
     }
 
     /// A version with this content is read: one more use of it, and one of its names. While
@@ -213,10 +215,14 @@ impl Content {
         }
     }
 
-    fn push(&self, work: Work) {
-        if self.shared.health.is_usable(Direction::Write, &self.shared.counts) {
-            writer::push(&self.shared, work);
-        }
+    /// A number that is another one once nodes that were inserted were lost.
+    pub(crate) fn lost(&self) -> u64 {
+        self.state.lost()
+    }
+
+    fn push(&self, work: Work) -> bool {
+        self.shared.health.is_usable(Direction::Write, &self.shared.counts)
+            && writer::push(&self.shared, work)
     }
 
     /// A unit that was read from here is not what its root says. It is not read again.

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::ops::Range;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::{Duration, Instant};
 
@@ -85,12 +86,24 @@ pub(crate) struct ContentState {
     pub(crate) streams: Mutex<Streams>,
     /// To be written when there is an entry.
     pub(crate) described: Mutex<Option<Description>>,
+    /// Times that nodes were lost which had been taken, with the entry or alone.
+    lost: AtomicU64,
 }
 
 impl ContentState {
     pub(crate) fn new(key: ContentKey) -> Self {
-        let (units, entry, streams, described) = Default::default();
-        ContentState { key, shape: Shape::new(key.size), units, entry, streams, described }
+        let (units, entry, streams, described, lost) = Default::default();
+        ContentState { key, shape: Shape::new(key.size), units, entry, streams, described, lost }
+    }
+
+    /// Nodes that were taken are not there any more, or never were.
+    pub(crate) fn note_lost(&self) {
+        self.lost.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// A number that is another one once nodes were lost.
+    pub(crate) fn lost(&self) -> u64 {
+        self.lost.load(Ordering::Relaxed)
     }
 
     /// The open entry, if there is one on the disk.
@@ -104,6 +117,7 @@ impl ContentState {
         if open.take().is_some() {
             // Somebody has removed it; what stands there now has units of its own.
             lock(&self.units).forget();
+            self.note_lost();
         }
         let opened = match &place.service {
             Some(service) => Entry::borrow(service, self.key, &place.disk)?,

@@ -5,7 +5,10 @@
 //! verifier finds out.
 
 use std::collections::HashMap;
-use std::io;
+use std::io::{
+    self,
+    ErrorKind::{FileTooLarge, NotFound},
+};
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -65,10 +68,11 @@ pub(crate) fn push_units(shared: &Arc<Shared>, brought: Brought, first: u64, byt
     start(shared);
 }
 
-/// Queues anything else; what finds no room is left out.
-pub(crate) fn push(shared: &Arc<Shared>, work: Work) {
-    shared.writes.push(work);
+/// Queues anything else; false if there is no room.
+pub(crate) fn push(shared: &Arc<Shared>, work: Work) -> bool {
+    let is_taken = shared.writes.push(work);
     start(shared);
+    is_taken
 }
 
 /// Starts the thread if there is work and no thread.
@@ -152,12 +156,12 @@ impl Writer<'_> {
 
     fn carry_out_one(&mut self, work: Work) {
         let shared = self.shared;
-        let bytes = match &work {
-            Work::Units { bytes, .. } => bytes.len() as u64,
-            _ => 0,
-        };
-        if !self.shared.health.is_usable(Direction::Write, &self.shared.counts) {
-            return add(&self.shared.counts.refused_bytes, bytes);
+        if !shared.health.is_usable(Direction::Write, &shared.counts) {
+            return match &work {
+                Work::Units { bytes, .. } => add(&shared.counts.refused_bytes, bytes.len() as u64),
+                Work::Node { brought, .. } => brought.content.note_lost(),
+                _ => {}
+            };
         }
         self.call(|writer| match work {
             work if shared.service.is_some() => writer.bring(work),
@@ -166,7 +170,13 @@ impl Writer<'_> {
                 shared.writes.recycle(bytes);
                 written
             }
-            Work::Node { brought, node, bytes } => writer.write_node(&brought, node, &bytes),
+            Work::Node { brought, node, bytes } => {
+                let written = writer.write_node(&brought, node, &bytes);
+                if !matches!(written, Ok(true)) {
+                    brought.content.note_lost();
+                }
+                written.map(|_| ())
+            }
             Work::Describe { content, description } => writer.describe(&content, description),
             Work::Directory { name, packet } => {
                 writer.keep_directory(name, packet);
@@ -202,8 +212,9 @@ impl Writer<'_> {
         drop(call);
         match done {
             Ok(()) => shared.health.note_success(Direction::Write),
-            // Files that this file system cannot have say nothing about others.
-            Err(error) if error.kind() == io::ErrorKind::FileTooLarge => {
+            // Files that this file system cannot have say nothing about others, nor do those that
+            // somebody has just removed.
+            Err(error) if matches!(error.kind(), FileTooLarge | NotFound) => {
                 add(&shared.counts.failed_writes, 1);
             }
             Err(error) => {
@@ -281,18 +292,19 @@ impl Writer<'_> {
         Ok(entry)
     }
 
-    fn write_node(&mut self, brought: &Brought, node: NodeId, bytes: &[u8]) -> io::Result<()> {
+    /// False if there is no room for it.
+    fn write_node(&mut self, brought: &Brought, node: NodeId, bytes: &[u8]) -> io::Result<bool> {
         // Without room for units there is no use for nodes either.
         if !self.has_room(brought.owner, bytes.len())? {
-            return Ok(());
+            return Ok(false);
         }
         let entry = self.entry_for(&brought.content)?;
         if entry.read_node(node)?.is_some_and(|there| there == bytes) {
-            return Ok(());
+            return Ok(true);
         }
         entry.write_node(node, bytes)?;
         self.count(brought, entry, bytes.len() as u64);
-        Ok(())
+        Ok(true)
     }
 
     fn describe(&mut self, content: &ContentState, description: Description) -> io::Result<()> {

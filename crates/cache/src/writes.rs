@@ -193,16 +193,18 @@ impl WriteQueue {
         true
     }
 
-    /// Queues anything else; what finds no room is left out.
-    pub(crate) fn push(&self, work: Work) {
+    /// Queues anything else; false if there is no room.
+    pub(crate) fn push(&self, work: Work) -> bool {
         let mut state = lock(&self.state);
         let is_touch = matches!(work, Work::Touch { .. });
         let has_room = state.bytes + work.cost() <= self.bytes_max
             && !(is_touch && state.touches >= TOUCHES_MAX);
-        if !state.is_over && has_room {
+        let is_taken = !state.is_over && has_room;
+        if is_taken {
             state.touches += usize::from(is_touch);
             self.add(&mut state, work);
         }
+        is_taken
     }
 
     fn add(&self, state: &mut QueueState, work: Work) {
@@ -379,7 +381,7 @@ mod tests {
         (0..BATCH_PIECES_MAX).for_each(|_| {
             queue.push(Work::Touch {
                 content: Arc::new(ContentState::new(ContentKey { root: Hash([9; 32]), size: 1 })),
-            })
+            });
         });
         assert!(!lock(&queue.state).is_much(queue.bytes_max), "uses are bounded");
         (0..700).for_each(|_| describe(&queue, 2));
@@ -392,7 +394,7 @@ mod tests {
         let content =
             Arc::new(ContentState::new(ContentKey { root: Hash([7; 32]), size: 1 << 20 }));
         let touch = || queue.push(Work::Touch { content: Arc::clone(&content) });
-        (0..20_000).for_each(|_| touch());
+        (0..20_000).for_each(|_| drop(touch()));
         assert_eq!(lock(&queue.state).work.len(), TOUCHES_MAX);
         let brought = Brought { content: Arc::clone(&content), owner: Some(7) };
         assert!(queue.push_units(brought, 0, &[0; 800_000]));

@@ -195,6 +195,17 @@ impl Sample {
         }
     }
 
+    /// Brings units and no nodes, but for those that are asked for.
+    fn bring_units_until_found(&self, scene: &Scene, program: &Cache) {
+        let (content, until) = (self.content(program), Instant::now() + PATIENCE);
+        while self.found(&scene.program()) != self.units() {
+            assert!(Instant::now() < until, "{} bytes refused", scene.refused_bytes());
+            content.insert(0, &self.bytes);
+            assert!(program.flush(PATIENCE));
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    }
+
     fn units(&self) -> u64 {
         self.bytes.len().div_ceil(UNIT_BYTES) as u64
     }
@@ -237,6 +248,12 @@ impl Scene {
     fn program(&self) -> Cache {
         let none = self.directory.path().join("of a program");
         Cache::new(CacheConfig { service: Some(self.socket()), ..CacheConfig::new(none) })
+    }
+
+    /// The cache as its administrator has it.
+    fn keeper(&self) -> Cache {
+        let own = CacheConfig::new(self.directory.path().join("cache"));
+        Cache::new(CacheConfig { user_bytes_max: Some(1 << 40), ..own })
     }
 
     fn hostile(&self) -> Hostile {
@@ -418,15 +435,20 @@ fn a_node_that_the_service_lacks_is_asked_for_and_brought_again() {
         other.insert(&program);
         other.wait_for(&scene, other.units());
     }
-    let own = CacheConfig::new(scene.directory.path().join("cache"));
-    let keeper = Cache::new(CacheConfig { user_bytes_max: Some(1 << 40), ..own });
-    assert_eq!(keeper.remove(None).expect("removed"), 5);
-    let (content, until) = (sample.content(&program), Instant::now() + PATIENCE);
-    while sample.found(&scene.program()) != sample.units() {
-        assert!(Instant::now() < until, "{} bytes refused", scene.refused_bytes());
-        content.insert(0, &sample.bytes);
-        assert!(program.flush(PATIENCE));
-        std::thread::sleep(Duration::from_millis(50));
+    assert_eq!(scene.keeper().remove(None).expect("removed"), 5);
+    sample.bring_units_until_found(&scene, &program);
+}
+
+#[test]
+fn nodes_that_are_removed_while_units_are_brought_are_asked_for_again() {
+    let scene = Scene::new();
+    let (sample, program) = (Sample::new(1, MIB), scene.program());
+    sample.insert(&program);
+    sample.wait_for(&scene, sample.units());
+    for _ in 0..3 {
+        // The connection has the nodes in memory, and the cache has them no more.
+        assert_eq!(scene.keeper().remove(None).expect("removed"), 1);
+        sample.bring_units_until_found(&scene, &program);
     }
 }
 

@@ -31,6 +31,16 @@ const ROOM_PATIENCE: Duration = Duration::from_millis(500);
 struct Recent {
     content: Content,
     verifier: Verifier,
+    /// What the content said of nodes that were lost when the verifier had none.
+    lost: u64,
+}
+
+impl Recent {
+    fn new(content: Content) -> Self {
+        let ContentKey { root, size } = content.key();
+        let (lost, verifier) = (content.lost(), Verifier::new(root, size, NODES_MAX));
+        Recent { content, verifier, lost }
+    }
 }
 
 /// See the module.
@@ -133,7 +143,7 @@ impl<'a> Connection<'a> {
     /// Keeps units if they prove to be what they are said to be.
     fn take_units(&mut self, key: ContentKey, first: u64, bytes: &[u8]) {
         let Inner { cache, counts, .. } = self.service;
-        let Recent { content, verifier } = self.recent(key);
+        let Recent { content, verifier, .. } = self.recent(key);
         for _ in 0..=NODES_PER_MESSAGE_MAX {
             match verifier.check_span(first, bytes) {
                 SpanCheck::Verified => {
@@ -154,7 +164,7 @@ impl<'a> Connection<'a> {
     }
 
     fn take_node(&mut self, key: ContentKey, node: NodeId, bytes: &[u8]) {
-        let Recent { content, verifier } = self.recent(key);
+        let Recent { content, verifier, .. } = self.recent(key);
         for _ in 0..=NODES_PER_MESSAGE_MAX {
             match verifier.add_node(node, bytes) {
                 Ok(()) => return content.insert_node(node, bytes),
@@ -168,11 +178,17 @@ impl<'a> Connection<'a> {
     fn recent(&mut self, key: ContentKey) -> &mut Recent {
         let place = self.recent.iter().position(|recent| recent.content.key() == key);
         let recent = match place {
-            Some(place) => self.recent.remove(place),
+            Some(place) => {
+                let Recent { content, verifier, lost } = self.recent.remove(place);
+                // What it knows and the cache has not would never be brought again.
+                match content.lost() == lost {
+                    true => Recent { content, verifier, lost },
+                    false => Recent::new(content),
+                }
+            }
             None => {
                 self.recent.truncate(RECENT_MAX - 1);
-                let verifier = Verifier::new(key.root, key.size, NODES_MAX);
-                Recent { content: self.content(key).brought_by(self.peer.uid), verifier }
+                Recent::new(self.content(key).brought_by(self.peer.uid))
             }
         };
         self.recent.insert(0, recent);
