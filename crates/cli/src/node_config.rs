@@ -179,12 +179,31 @@ fn allow_register(text: &str) -> Outcome<AllowEntry> {
             .hint("KEY is what `byname key list` prints, SHA256:…, or the file of a certificate"));
     };
     let (prefix, key) = (name(&text[..at])?, &text[at + 1..]);
+    if let Some(typed) = looks_typed(&text[..at]) {
+        let message = format!("{} is the name of a file called {typed:?}", &text[..at]);
+        return Err(Failure::usage(message).hint(format!(
+            "--allow-register 'ndn:{}' is what you mean if {typed:?} is a component with a type",
+            text
+        )));
+    }
     let is_digest = key.starts_with("SHA256:");
     Ok(AllowEntry {
         prefix: byname_node::file::Prefix(prefix),
         key: is_digest.then(|| key.to_owned()),
         certificate: (!is_digest).then(|| PathBuf::from(key)),
     })
+}
+
+/// A component of a path that would have a type if the name were an NDN URI, as those of a site's
+/// users and disks do. Nobody allows a key for a file called so, and it would allow nothing else.
+fn looks_typed(prefix: &str) -> Option<&str> {
+    let is_typed = |component: &&str| {
+        let digits = component.split_once('=').map_or("", |(digits, _)| digits);
+        matches!(digits, "seg" | "off" | "v" | "t" | "seq")
+            || !digits.is_empty() && digits.bytes().all(|octet| octet.is_ascii_digit())
+    };
+    let is_uri = prefix.starts_with("ndn:");
+    prefix.split('/').find(is_typed).filter(|_| !is_uri)
 }
 
 /// Reads the keys and certificates that entries name.
@@ -278,6 +297,11 @@ mod tests {
         let entry = allow_register("/a=b=SHA256:x=").unwrap();
         assert_eq!(entry.prefix.0.view().to_user(), "/a=b");
         assert_eq!(entry.key.as_deref(), Some("SHA256:x="));
+        for prefix in ["/lab/32=user/anna", "/lab/v=1"] {
+            let refused = allow_register(&format!("{prefix}=SHA256:x=")).unwrap_err();
+            assert!(format!("{refused:?}").contains("name of a file"), "{refused:?}");
+            assert!(allow_register(&format!("ndn:{prefix}=SHA256:x=")).is_ok());
+        }
         let entry = allow_register("/a=alice.cert").unwrap();
         assert_eq!(entry.certificate, Some(PathBuf::from("alice.cert")));
         assert!(allow_register("/a").is_err());

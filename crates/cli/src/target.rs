@@ -10,6 +10,7 @@ use byname_client::{
 use byname_io::Endpoint;
 use byname_packet::{Component, Name};
 use byname_profile::link::may_be_cut;
+use byname_profile::units;
 use byname_profile::{Endpoints, Link, OpenOptions, Paths, Profile, SeenVersions, UnknownKey};
 use byname_security::trust::{Trusted, UnknownKeys};
 use byname_transfer::congestion::Congestion;
@@ -51,8 +52,8 @@ pub(crate) struct ReadArgs {
     /// Do not ask the publisher: take what a cache or mirror has.
     #[arg(long)]
     offline: bool,
-    /// Seconds of silence that count as failure.
-    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
+    /// Silence that counts as failure.
+    #[arg(long, value_name = "DURATION", value_parser = units::whole_seconds)]
     timeout: Option<u64>,
     /// Retransmissions of one Interest.
     #[arg(long, value_name = "N")]

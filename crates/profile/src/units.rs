@@ -9,6 +9,8 @@ pub enum UnitError {
     Size,
     /// Not a span of time.
     Age,
+    /// A span of no time.
+    Zero,
 }
 
 impl std::fmt::Display for UnitError {
@@ -22,6 +24,7 @@ impl std::fmt::Display for UnitError {
                 "a span of time is a number with ms, s, m, h, d or w behind it: \
                  200ms, 90s, 36h, 7d"
             }
+            Self::Zero => "it has to be longer than nothing",
         })
     }
 }
@@ -82,6 +85,19 @@ pub fn seconds(text: &str) -> Result<Duration, UnitError> {
     plain.map_or_else(|| age(text), Ok)
 }
 
+/// Reads a span of time in whole seconds: seconds, or a number with a unit. A part of a second
+/// counts as a whole one.
+///
+/// # Errors
+/// [`UnitError`].
+pub fn whole_seconds(text: &str) -> Result<u64, UnitError> {
+    let span = seconds(text)?;
+    match span.as_secs().saturating_add(u64::from(span.subsec_nanos() > 0)) {
+        0 => Err(UnitError::Zero),
+        seconds => Ok(seconds),
+    }
+}
+
 /// A decimal number without sign or exponent.
 fn fraction(text: &str) -> Option<f64> {
     let is_plain = text.starts_with(|c: char| c.is_ascii_digit())
@@ -91,8 +107,19 @@ fn fraction(text: &str) -> Option<f64> {
 
 #[cfg(test)]
 mod tests {
-    use super::{UnitError, age, seconds, size};
+    use super::{UnitError, age, seconds, size, whole_seconds};
     use std::time::Duration;
+
+    #[test]
+    fn whole_seconds_are_at_least_one() {
+        for (text, expected) in [("15", 15), ("2m", 120), ("200ms", 1), ("1.5", 2)] {
+            assert_eq!(whole_seconds(text), Ok(expected), "{text}");
+        }
+        for text in ["0", "0s", "0ms"] {
+            assert_eq!(whole_seconds(text), Err(UnitError::Zero), "{text}");
+        }
+        assert_eq!(whole_seconds("-1"), Err(UnitError::Age));
+    }
 
     #[test]
     fn sizes() {

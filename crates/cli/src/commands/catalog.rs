@@ -111,6 +111,7 @@ pub(crate) fn run(args: &Args, paths: &Paths) -> Outcome {
     let directory = defaults::directory(args.site.as_deref(), args.dir.as_deref(), paths)?;
     let head = Head::open_to_serve(&directory, args.engine.as_ref())?;
     let (server, link) = open(&profile, head, args.times())?;
+    let allow = allow_flag(&link);
     let HeadServer { server, counters, watch, rest, handover } = server;
     let candidates = match &args.connect {
         Some(uri) => vec![endpoint(uri)?],
@@ -118,12 +119,12 @@ pub(crate) fn run(args: &Args, paths: &Paths) -> Outcome {
     };
     let endings = Endings::watch_signals()?;
     let announce = move || {
-        output::out_line(&link);
+        output::out_line(&link.to_string());
         notify::ready("serving the catalog");
     };
     let (to_disks, to_forwarder) = (candidates.clone(), candidates);
     let connect = move || forwarders::connect_any(&to_forwarder);
-    let (handle, thread) = endings.spawn_server((server, String::new()), connect, announce);
+    let (handle, thread) = endings.spawn_server((server, allow), connect, announce);
     let watched = watch.start(move || forwarders::connect_any(&to_disks));
     watched.map_err(|error| Failure::new(Code::Other, format!("no thread: {error}")))?;
     if let Some(address) = args.metrics {
@@ -146,7 +147,7 @@ pub(crate) fn open(
     profile: &Profile,
     head: Head,
     Times { keep_versions, lease, repair_after, repair_rate, rates }: Times,
-) -> Outcome<(HeadServer, String)> {
+) -> Outcome<(HeadServer, Link)> {
     let name = head.site().view().to_name();
     let keychain = Keychain::open(&profile.paths().keys)?;
     let shown = output::name(name.view());
@@ -172,7 +173,13 @@ pub(crate) fn open(
     let unix_ns = Clock::new().unix_ns();
     let config = LeadConfig { unix_ns, kept_ns, lease_ns, repair, rates, on_role };
     let server = head.lead(Arc::new(identity.signer), certificates, config)?;
-    Ok((server, link.to_string()))
+    Ok((server, link))
+}
+
+/// The flag with which a forwarder elsewhere lets a head register the site.
+fn allow_flag(link: &Link) -> String {
+    let name = output::name(link.name.view());
+    link.key.map(|key| format!("--allow-register '{name}={key}'")).unwrap_or_default()
 }
 
 /// Reads how long a lease is.

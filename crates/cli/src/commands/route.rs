@@ -7,6 +7,7 @@ use byname_packet::mgmt::{
     ControlParameters, ROUTE_FLAG_CAPTURE, ROUTE_FLAG_CHILD_INHERIT, RibEntry, route_origin,
 };
 use byname_profile::Paths;
+use byname_profile::units;
 use serde_json::json;
 use std::collections::BTreeMap;
 
@@ -49,8 +50,8 @@ enum Action {
         /// Routes of shorter prefixes do not count from here on.
         #[arg(long)]
         capture: bool,
-        /// Seconds until it ends by itself.
-        #[arg(long, value_name = "SECONDS")]
+        /// Time after which it ends by itself.
+        #[arg(long, value_name = "DURATION", value_parser = units::whole_seconds)]
         expires: Option<u64>,
         #[command(flatten)]
         manager: ManagerArgs,

@@ -1,6 +1,6 @@
 //! Sites with real processes: a forwarder, the head, operators and users.
 
-use crate::harness::{Daemon, Home, write};
+use crate::harness::{Daemon, Home, free_port, write};
 use byname_catalog::engine::EmbeddedEngine;
 use std::collections::BTreeSet;
 use std::sync::Mutex;
@@ -103,6 +103,18 @@ fn a_site_is_made_served_read_and_administered_by_name() {
     let checked = site.home.run(&["site", "fsck", "--dir", "site"]).ok().stdout();
     assert_eq!(checked, "/lab: OK\n");
     site.run(&["status", "--timeout", "1"]).fails_with(4, "does not answer");
+}
+
+#[test]
+fn a_head_that_a_forwarder_elsewhere_refuses_says_what_lets_it_in() {
+    let (home, there) = (Home::new(), Home::new());
+    let made = home.run(&["site", "init", "/lab", "--operator", "op", "--dir", "site"]).ok();
+    let key = made.stdout().trim().split_once("key=").unwrap().1.to_owned();
+    // What comes over UDP may be from another machine, also here.
+    let uri = format!("udp://127.0.0.1:{}", free_port());
+    let _forwarder = there.start(&["forward", "--listen", &uri], "listening");
+    let flag = format!("byname forward --allow-register '/lab={key}'");
+    home.run(&["catalog", "--dir", "site", "--connect", &uri]).fails_with(4, &flag);
 }
 
 /// Operators add users while the head is killed again and again: whoever was told that a user is

@@ -10,6 +10,7 @@ use byname_io::Endpoint;
 use byname_keychain::Keychain;
 use byname_packet::Name;
 use byname_profile::Paths;
+use byname_profile::units;
 use byname_site::SiteName;
 use std::time::Duration;
 
@@ -32,8 +33,9 @@ pub(crate) struct SiteArgs {
     /// Forwarder to ask.
     #[arg(long, value_name = "URI")]
     connect: Option<String>,
-    /// Give up after so many seconds without an answer.
-    #[arg(long, value_name = "SECONDS", default_value_t = 15)]
+    /// Give up after so long without an answer.
+    #[arg(long, value_name = "DURATION", default_value = "15s",
+        value_parser = units::whole_seconds)]
     timeout: u64,
 }
 

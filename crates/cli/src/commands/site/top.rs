@@ -5,6 +5,7 @@ use super::session::SiteSession;
 use crate::exit::Outcome;
 use crate::output;
 use byname_profile::Paths;
+use byname_profile::units;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -24,9 +25,9 @@ Rates are those between two looks. TIME is from when the head took a command to 
 answered, on average and at most; commands that come together are made durable together. HELD is
 what came faster than `byname catalog` lets a user ask (--user-rate) or a door (--door-rate).")]
 pub(super) struct Args {
-    /// Seconds between two looks.
-    #[arg(long, value_name = "SECONDS", default_value_t = 2,
-        value_parser = clap::value_parser!(u64).range(1..=3600))]
+    /// Time between two looks.
+    #[arg(long, value_name = "DURATION", default_value = "2s",
+        value_parser = units::whole_seconds)]
     every: u64,
     /// Looks, and no end unless it is given.
     #[arg(long, value_name = "NUMBER")]

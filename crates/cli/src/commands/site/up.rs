@@ -90,7 +90,7 @@ pub(super) fn run(args: &Args, paths: &Paths) -> Outcome {
     let connect = move || forwarders::connect_any(std::slice::from_ref(&endpoint));
     let watched = watch.start(connect);
     watched.map_err(|error| Failure::new(Code::Other, format!("no thread: {error}")))?;
-    output::out_line(&link_for_all(&link, &args.listen)?);
+    output::out_line(&link_for_all(link, &args.listen)?);
     notify::ready(&format!("serving {shown}"));
     let outcome = running.wait();
     rest.begin();
@@ -98,8 +98,7 @@ pub(super) fn run(args: &Args, paths: &Paths) -> Outcome {
 }
 
 /// The link of the site, with the addresses that others reach this machine by.
-fn link_for_all(link: &str, listen: &[String]) -> Outcome<String> {
-    let mut link: Link = link.parse().map_err(Failure::usage)?;
+fn link_for_all(mut link: Link, listen: &[String]) -> Outcome<String> {
     if !listen.is_empty() {
         link.via = reachable::addresses(&endpoints(listen)?);
     }

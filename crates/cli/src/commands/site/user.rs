@@ -47,7 +47,7 @@ enum UserCommand {
         /// An operator of the site: modes do not bind him.
         #[arg(long)]
         operator: bool,
-        /// Certificate that `site user key` printed for the user.
+        /// Certificate that `site join` or `site user key` printed for the user.
         #[arg(long, value_name = "FILE")]
         key: Option<PathBuf>,
         #[command(flatten)]
