@@ -39,10 +39,11 @@ def class_path():
     """Hadoop's jars, or None."""
     if not shutil.which("java"):
         return None
-    path = BUILD / "classpath"
-    if not path.exists() and shutil.which("mvn"):
+    path, project = BUILD / "classpath", HERE / "hadoop/pom.xml"
+    is_old = not path.exists() or path.stat().st_mtime < project.stat().st_mtime
+    if is_old and shutil.which("mvn"):
         subprocess.run(["mvn", "--quiet", "--batch-mode", "--no-transfer-progress",
-                        "--file", str(HERE / "hadoop/pom.xml"), f"-Dbench.build={BUILD}",
+                        "--file", str(project), f"-Dbench.build={BUILD}",
                         "dependency:build-classpath"], stdout=sys.stderr, check=False)
     return path.read_text().strip() if path.exists() else None
 

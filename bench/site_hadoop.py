@@ -6,17 +6,21 @@ by the same programs: with ndn:// octets are verified against the site's signatu
 against checksums.
 """
 
+import contextlib
 import json
 import os
+import pathlib
 import re
 import shutil
 import subprocess
 import sys
+from xml.etree import ElementTree
 
 import hdfs
 from measure import process_cpu_s
 from site_puts import Network, byname_site, middle, timed
 
+HERE = pathlib.Path(__file__).resolve().parent
 FILES = 4
 RATE = re.compile(r"Throughput mb/sec: *([0-9.]+)")
 # Of a file that it could not begin with it says nothing more.
@@ -45,17 +49,21 @@ class Programs:
         self.env = {**env, "HADOOP_USER_NAME": "root"}
         self.directory = directory
 
-    def timed(self, what, main, *words, stdout_to=None):
-        """One program to its end, on the machine without a disk, and what the forwarder's store
-        answered meanwhile."""
+    def timed(self, what, main, *words, stdout_to=None, machine="writer"):
+        """One program to its end, on the machine without a disk unless it is told, and what the
+        forwarder's store answered meanwhile."""
         before = self.store()
-        found = self._timed(what, main, *words, stdout_to=stdout_to)
+        found = self._timed(what, machine, (main, *words), stdout_to)
         hits, misses = (now - then for now, then in zip(self.store(), before))
         return dict(found, store_hits=hits, store_misses=misses)
 
-    def _timed(self, what, main, *words, stdout_to=None):
+    def argv(self, machine, main, *words):
+        """The command of a program on one of the machines."""
         argv = hdfs.command(self.settings, main, *words, jars=self.jars)
-        argv = self.network.leaf("writer").inside(argv)
+        return self.network.leaf(machine).inside(argv)
+
+    def _timed(self, what, machine, words, stdout_to):
+        argv = self.argv(machine, *words)
         if stdout_to is None:
             return timed(self.network, argv, self.cpu_s, what, cwd=self.directory, env=self.env)
         line = 'to=$1; shift; exec "$@" >"$to"'
@@ -73,6 +81,8 @@ class Programs:
         copy.unlink()
         yield got
         yield self.timed("cat", hdfs.SHELL, "-cat", "/large", stdout_to="/dev/null")
+        yield self.timed("cat, beside a disk", hdfs.SHELL, "-cat", "/large",
+                         stdout_to="/dev/null", machine=self.network.disks[0])
         each = max(options.size // FILES >> 20, 1)
         for what in ("write", "read"):
             log = self.directory / f"dfsio-{what}"
@@ -90,16 +100,15 @@ def store_counts(site):
     return shown["hits"], shown["misses"]
 
 
-def by_name(network, directory, local, replicas, options):
-    """ndn://"""
-    place = directory / f"hadoop-site{replicas}"
-    place.mkdir()
-    with byname_site(options, network, place, replicas) as site:
+@contextlib.contextmanager
+def site(network, place, replicas, options):
+    """A site, and Hadoop's programs on it with the properties that they have."""
+    with byname_site(options, network, place, replicas) as running:
         head = (place / "head.log").read_text()
         link = re.search(r"byname:/lab\S*", head)[0]
-        printed = site.run("hadoop-conf", link, "--authority", "lab").stdout.decode()
-        more = {"fs.defaultFS": "ndn://lab", "fs.ndn.connect": site.endpoint,
-                "fs.ndn.home": site.environment["BYNAME_HOME"],
+        printed = running.run("hadoop-conf", link, "--authority", "lab").stdout.decode()
+        more = {"fs.defaultFS": "ndn://lab", "fs.ndn.connect": running.endpoint,
+                "fs.ndn.home": running.environment["BYNAME_HOME"],
                 "fs.ndn.spool.dir": str(place), "hadoop.tmp.dir": str(place / "tmp")}
         rows = "".join(f"<property><name>{key}</name><value>{value}</value></property>\n"
                        for key, value in more.items())
@@ -108,8 +117,17 @@ def by_name(network, directory, local, replicas, options):
         text = printed.replace("</configuration>", rows + "</configuration>")
         (settings / "core-site.xml").write_text(text)
         hdfs.for_java(settings)
-        programs = Programs(network, place, settings, [jar(options)], site.environment, site.cpu_s,
-                            lambda: store_counts(site))
+        programs = Programs(network, place, settings, [jar(options)], running.environment,
+                            running.cpu_s, lambda: store_counts(running))
+        found = ElementTree.fromstring(printed).findall("property")
+        yield programs, more | {one.findtext("name"): one.findtext("value") for one in found}
+
+
+def by_name(network, directory, local, replicas, options):
+    """ndn://"""
+    place = directory / f"hadoop-site{replicas}"
+    place.mkdir()
+    with site(network, place, replicas, options) as (programs, _):
         for found in programs.everything(local, options):
             yield dict(found, program="ndn", replicas=replicas)
     shutil.rmtree(place)
