@@ -7,6 +7,8 @@ use std::time::Duration;
 pub enum UnitError {
     /// Not a size.
     Size,
+    /// A size that no 64 bits hold.
+    TooLarge,
     /// Not a span of time.
     Age,
     /// A span of no time.
@@ -20,6 +22,7 @@ impl std::fmt::Display for UnitError {
                 "a size is a number of bytes, or one with K, M, G or T behind it \
                  (powers of 1024): 512, 10K, 1.5G"
             }
+            Self::TooLarge => "this is more than 16 EiB, and no size",
             Self::Age => {
                 "a span of time is a number with ms, s, m, h, d or w behind it: \
                  200ms, 90s, 36h, 7d"
@@ -48,11 +51,15 @@ pub fn size(text: &str) -> Result<u64, UnitError> {
         _ => return Err(UnitError::Size),
     };
     if let Ok(whole) = number.parse::<u64>() {
-        return whole.checked_mul(1 << shift).ok_or(UnitError::Size);
+        return whole.checked_mul(1 << shift).ok_or(UnitError::TooLarge);
     }
     let bytes = fraction(number).ok_or(UnitError::Size)? * (1u64 << shift) as f64;
-    // Half a byte is nothing that anybody means.
-    if shift == 0 || bytes >= u64::MAX as f64 { Err(UnitError::Size) } else { Ok(bytes as u64) }
+    match bytes >= u64::MAX as f64 {
+        true => Err(UnitError::TooLarge),
+        // Half a byte is nothing that anybody means.
+        false if shift == 0 => Err(UnitError::Size),
+        false => Ok(bytes as u64),
+    }
 }
 
 /// `200ms`, `90s`, `5m`, `36h`, `7d`, `2w`.
@@ -136,8 +143,11 @@ mod tests {
         ] {
             assert_eq!(size(text), Ok(bytes), "{text}");
         }
-        for text in ["", "x", "K", "-1", "1.5", "1e3", "99999999999G", "1.2.3K", "10X", ".5K"] {
+        for text in ["", "x", "K", "-1", "1.5", "1e3", "1.2.3K", "10X", ".5K"] {
             assert_eq!(size(text), Err(UnitError::Size), "{text}");
+        }
+        for text in ["99999999999G", "99999999999.5G", "18446744073709551616"] {
+            assert_eq!(size(text), Err(UnitError::TooLarge), "{text}");
         }
     }
 

@@ -55,6 +55,7 @@ enum Waiting {
     Nothing,
     Create,
     Replace(DiskName),
+    Renew,
     Commit,
     Abort,
 }
@@ -68,6 +69,8 @@ pub(crate) struct Job {
     replicas: Vec<Replica>,
     /// Disks to be replaced when the command in flight has its answer.
     failed: VecDeque<DiskName>,
+    /// Disks that know of a later head than the one whose ticket they were shown.
+    outdated: Vec<DiskName>,
     waiting: Waiting,
     /// What goes wrong; the job then only ends.
     error: Option<WriterError>,
@@ -100,6 +103,7 @@ impl Job {
             ticket: None,
             replicas: Vec::new(),
             failed: VecDeque::new(),
+            outdated: Vec::new(),
             waiting: Waiting::Nothing,
             error: None,
             last_failure: None,
@@ -154,6 +158,7 @@ impl Job {
             (Waiting::Replace(disk), Err(WriterError::Refused(Refusal::NoSpace))) => {
                 self.forget(&disk);
             }
+            (Waiting::Renew, Ok(SiteAnswer::Ticket(ticket))) => self.show_again(ticket),
             (Waiting::Commit, Ok(SiteAnswer::Plain(Answer::Entry(entry)))) => {
                 return self.finish(Ok(entry));
             }
@@ -191,6 +196,19 @@ impl Job {
         self.ticket = Some(ticket);
     }
 
+    /// Shows a renewed ticket to the disks that did not take the one before.
+    fn show_again(&mut self, ticket: Ticket) {
+        let old = self.ticket.as_ref().map(|ticket| ticket.terms().epoch);
+        // The head that leads now may not have been the one that answered.
+        let pause_ms = if old == Some(ticket.terms().epoch) { AGAIN_MS } else { 0 };
+        for disk in std::mem::take(&mut self.outdated) {
+            if self.replicas.iter().any(|replica| replica.disk == disk) {
+                self.actions.push_back(Action::Insert { disk, pause_ms });
+            }
+        }
+        self.ticket = Some(ticket);
+    }
+
     fn forget(&mut self, disk: &DiskName) {
         self.replicas.retain(|replica| replica.disk != *disk);
     }
@@ -222,12 +240,20 @@ impl Job {
                 None => self.refuse(disk, DiskRefusal::Malformed),
             },
             Some(InsertAnswer::Refused(refusal)) => {
-                if refusal.is_retryable() && replica.repetitions < REPETITIONS_MAX {
+                let is_outdated = refusal == DiskRefusal::OldEpoch;
+                let may_be_repeated = is_outdated || refusal.is_retryable();
+                if !may_be_repeated || replica.repetitions >= REPETITIONS_MAX {
+                    self.refuse(disk, refusal);
+                } else {
                     replica.repetitions += 1;
                     let disk = disk.clone();
-                    self.actions.push_back(Action::Insert { disk, pause_ms: AGAIN_MS });
-                } else {
-                    self.refuse(disk, refusal);
+                    match is_outdated {
+                        // Another head leads: the attempt stays, and has a ticket of its.
+                        true => self.outdated.push(disk),
+                        false => {
+                            self.actions.push_back(Action::Insert { disk, pause_ms: AGAIN_MS });
+                        }
+                    }
                 }
             }
             None => self.lose(disk, WriterError::SilentDisk { disk: disk.clone() }),
@@ -271,6 +297,9 @@ impl Job {
         if let Some(disk) = self.failed.pop_front() {
             let command = Command::ReplaceDisk { content, disk: disk.id };
             return self.command(Waiting::Replace(disk), command, Vec::new());
+        }
+        if !self.outdated.is_empty() {
+            return self.command(Waiting::Renew, Command::Extend { content }, Vec::new());
         }
         if self.replicas.iter().all(|replica| replica.receipt.is_some()) {
             self.commit(content);

@@ -50,10 +50,18 @@ fn row(room: &Room, name: String) -> Vec<String> {
         output::size(room.size_bytes),
         output::size(room.used_bytes),
         output::size(room.free_bytes),
-        room.inodes.to_string(),
+        entries(room),
         output::one_line(&room.space),
         name,
     ]
+}
+
+/// How many there are, and of how many if that is limited.
+fn entries(room: &Room) -> String {
+    match room.inodes_max {
+        u64::MAX => room.inodes.to_string(),
+        max => format!("{} of {max}", room.inodes),
+    }
 }
 
 fn as_json(room: &Room, name: &str) -> Value {

@@ -3,7 +3,10 @@
 
 use crate::cluster::Cluster;
 use crate::disks::Site;
-use crate::harness::{Daemon, wait_for};
+use crate::harness::{Daemon, Finished, noise, signal, wait_for, write};
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use std::process::Stdio;
 
 /// What a head says that has the lease.
 pub(crate) const LEADS: &str = "this head leads";
@@ -51,6 +54,49 @@ fn a_head_that_does_not_lead_answers_what_is_read_and_takes_over() {
     drop(first);
     second.await_line(LEADS);
     site.home.run(&mkdir).ok();
+}
+
+/// Octets that the files of a directory take.
+fn taken(directory: &Path) -> u64 {
+    let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
+    let of = |entry: std::fs::DirEntry| match entry.metadata() {
+        Ok(facts) if facts.is_dir() => taken(&entry.path()),
+        Ok(facts) => facts.blocks() * 512,
+        Err(_) => 0,
+    };
+    entries.map(of).sum()
+}
+
+/// The disk hears of the new head while it pulls: what it was shown is a ticket of the old one.
+#[test]
+fn files_that_are_being_written_are_written_under_the_next_head() {
+    const FILES: usize = 40;
+    let cluster = Cluster::shared();
+    let site = site_in(&cluster, 1);
+    let mut first = start_head(&site, 0);
+    first.await_line(LEADS);
+    let second = start_head(&site, 1);
+    site.await_status("OK");
+    let (local, disk) = (site.home.work("many"), site.home.path().join("d0"));
+    let octets = noise(8 << 20, 1);
+    (0..FILES).for_each(|number| write(&local.join(format!("f{number}")), &octets));
+    let before = taken(&disk);
+    let mut put = site.home.byname();
+    put.args(["put", "-r"]).arg(&local).args(["/lab/many", "--connect", &site.socket]);
+    let put = put.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    wait_for("disk that pulls", || taken(&disk) > before + (30 << 20), || site.log_of(0));
+    signal(put.id(), "STOP");
+    assert!(site.contents(0).len() < FILES, "they are there already: more are wanted");
+    let epoch = || std::fs::read(disk.join("epoch")).unwrap_or_default();
+    let before_that = epoch();
+    first.kill();
+    second.await_line(LEADS);
+    wait_for("disk that has heard of the new head", || epoch() != before_that, || site.log_of(0));
+    signal(put.id(), "CONT");
+    let ended = Finished::of(put.wait_with_output().unwrap());
+    ended.ok();
+    let name = |number: usize| format!("many/f{number}");
+    (0..FILES).for_each(|number| assert!(site.read(&name(number)).ok().bytes() == octets));
 }
 
 /// A standby that commits did not wait for takes the place of the database and lacks files that

@@ -157,6 +157,33 @@ fn a_full_disk_is_replaced_and_the_last_one_is_named() {
     assert_eq!(reader.usage(&user).unwrap().0.reserved_bytes, 0);
 }
 
+/// What was begun under a head goes on under the next: no disk is replaced for it.
+#[test]
+fn a_ticket_of_a_head_that_leads_no_more_is_renewed() {
+    let directory = tempfile::tempdir().unwrap();
+    let sources: Vec<_> =
+        (0..3).map(|at| file(directory.path(), &at.to_string(), &octets(20_000 + at))).collect();
+    let mut running = start(2, Faults { heads_change: 7, ..Faults::default() });
+    let mut writer = connect(&mut running).unwrap();
+    for (at, source) in sources.iter().enumerate() {
+        put_one(&mut writer, &at.to_string(), source).unwrap();
+        let entry = running.entry(&at.to_string()).unwrap();
+        assert_eq!(entry.inode.content().unwrap().replicas.len(), 2);
+    }
+}
+
+/// A disk that has heard of a head that nobody finds is given up in the end.
+#[test]
+fn a_ticket_that_is_never_new_enough_is_an_error() {
+    let directory = tempfile::tempdir().unwrap();
+    let source = file(directory.path(), "a", &octets(20_000));
+    let mut running = start(2, Faults { heads_change: u64::MAX, ..Faults::default() });
+    let mut writer = connect(&mut running).unwrap();
+    let error = put_one(&mut writer, "a", &source).unwrap_err();
+    assert!(matches!(error, WriterError::Disk { refusal: DiskRefusal::OldEpoch, .. }), "{error}");
+    assert_eq!(running.entry("a"), Err(Refusal::NotFound));
+}
+
 #[test]
 fn a_file_that_changes_is_not_committed() {
     let directory = tempfile::tempdir().unwrap();

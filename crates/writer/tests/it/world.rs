@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use byname_catalog::engine::MemoryEngine;
-use byname_catalog::id::{ContentId, DiskId, SessionId};
+use byname_catalog::id::{ContentId, DiskId, LeaseEpoch, SessionId};
 use byname_catalog::{
     AddDisk, Answer, Caller, Catalog, Checksums, Command, DiskChanges, Entry, Failure, Place,
     Policy, Reader, Receipt, Refusal, Setup, Submission, initialise,
@@ -36,6 +36,8 @@ use byname_writer::WriterConfig;
 pub(crate) struct Faults {
     /// Disks that refuse.
     pub(crate) refusing: BTreeMap<u64, DiskRefusal>,
+    /// So many times another head leads when a disk gets an order.
+    pub(crate) heads_change: u64,
     /// The first reply to each kind of command is lost.
     pub(crate) loses_replies: bool,
     /// The head's replies are signed with another key.
@@ -85,6 +87,8 @@ pub(crate) struct World {
     pulls: BTreeMap<(DiskId, ContentId), Pull>,
     stored: BTreeSet<(DiskId, ContentId)>,
     faults: Faults,
+    /// Heads that led before.
+    terms: u64,
     /// Kinds of commands that were answered, or whose answer was lost.
     answered: BTreeSet<&'static str>,
     outgoing: Vec<Vec<u8>>,
@@ -205,6 +209,7 @@ pub(crate) fn start(disk_count: usize, faults: Faults) -> Running {
         pulls,
         stored,
         faults,
+        terms: 0,
         answered,
         outgoing,
     };
@@ -305,8 +310,8 @@ impl World {
         let operation = packet.command.name();
         let submission =
             Submission { caller: Caller::User(user.clone()), request, command: packet.command };
+        let epoch = self.epoch();
         let catalog = self.catalog.lock().unwrap();
-        let epoch = catalog.epoch();
         let outcome = match command(&catalog, submission) {
             Ok(Answer::Ticket(ticket)) => {
                 let place = |disk| DiskName { place: "rack1".to_owned(), id: disk };
@@ -337,20 +342,30 @@ impl World {
         }
     }
 
+    /// The term of the head that leads.
+    fn epoch(&self) -> LeaseEpoch {
+        LeaseEpoch(self.catalog.lock().unwrap().epoch().0 + self.terms)
+    }
+
     fn malformed(&mut self, interest: &Interest<'_>) {
         let (failure, reason) = (HeadFailure::Malformed, String::new());
-        let epoch = self.catalog.lock().unwrap().epoch();
+        let epoch = self.epoch();
         let reply = Reply { epoch, outcome: Outcome::Failed { failure, reason } };
         self.outgoing.push(reply.encode(interest.name, &self.head.signer).unwrap());
     }
 
     fn insert(&mut self, interest: &Interest<'_>, disk: &DiskName) {
         let (_, order) = Insert::decode(&self.site, interest).unwrap();
-        let epoch = self.catalog.lock().unwrap().epoch();
+        self.terms += u64::from(self.terms < self.faults.heads_change);
+        let epoch = self.epoch();
         let generation = order.ticket.disk(disk).unwrap().generation;
         let view = DiskView { name: disk, generation, epoch };
         let mut validator = self.validator();
         let check = order.check(&self.site, interest, view, (&mut validator, Self::now_s()));
+        if check == Check::Refused(DiskRefusal::OldEpoch) {
+            let answer = InsertAnswer::Refused(DiskRefusal::OldEpoch);
+            return self.answer(disk, interest.name.to_name(), &answer);
+        }
         let Check::Accepted(claim) = check else { panic!("{check:?}") };
         if let Some(refusal) = self.faults.refusing.get(&disk.id.0) {
             let answer = InsertAnswer::Refused(*refusal);

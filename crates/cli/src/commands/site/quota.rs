@@ -4,6 +4,7 @@ mod report;
 
 use super::account::SiteArgs;
 use super::session::SiteSession;
+use super::user::check_user;
 use crate::commands::writing::{about, open_tree};
 use crate::exit::{Code, Failure, Outcome};
 use byname_access::Tree;
@@ -138,7 +139,11 @@ pub(super) fn run(args: &Args, paths: &Paths) -> Outcome {
                 Whose::Tree => set_tree(site, whose, &changes, paths),
                 Whose::Somebody(subject) => {
                     let mut session = site.session(paths)?;
+                    if let Subject::User(user) = &subject {
+                        check_user(&mut session, user)?;
+                    }
                     let limits = changes.of(limits_of(&mut session, &subject)?);
+                    check_order(&limits)?;
                     Ok(session.run(Command::SetLimits { subject, limits }).map(drop)?)
                 }
             }
@@ -216,8 +221,24 @@ fn set_tree(site: &SiteArgs, whose: &str, changes: &LimitChanges, paths: &Paths)
             Limits::NONE
         }
     };
-    let subject = Subject::Tree(InodeId(inode));
-    Ok(tree.run(name, Command::SetLimits { subject, limits: changes.of(old) })?)
+    let (subject, limits) = (Subject::Tree(InodeId(inode)), changes.of(old));
+    check_order(&limits)?;
+    Ok(tree.run(name, Command::SetLimits { subject, limits })?)
+}
+
+/// A soft limit above the hard one would never count.
+fn check_order(limits: &Limits) -> Outcome {
+    let wrong = |what| {
+        Failure::usage(format!("the soft limit of {what} is above the hard one"))
+            .hint("give both, or `none` for one of them")
+    };
+    // Without a limit there is nothing to be above.
+    let is_above = |soft: u64, hard: u64| soft != u64::MAX && soft > hard;
+    match (is_above(limits.soft_bytes, limits.bytes), is_above(limits.soft_inodes, limits.inodes)) {
+        (true, _) => Err(wrong("octets")),
+        (_, true) => Err(wrong("entries")),
+        _ => Ok(()),
+    }
 }
 
 fn make_tree(tree: &mut Tree, name: &Name) -> Outcome {

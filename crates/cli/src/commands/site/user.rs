@@ -103,7 +103,9 @@ pub(super) fn run(args: &Args, paths: &Paths) -> Outcome {
         UserCommand::Key { site } => own_key(site, paths),
         UserCommand::Loan(command) => loans::run(command, paths),
         UserCommand::Group { name, groups, site } => {
-            set(&mut site.session(paths)?, name, groups, None)
+            let mut session = site.session(paths)?;
+            check_user(&mut session, name)?;
+            set(&mut session, name, groups, None)
         }
         UserCommand::Revoke { key, yes, site } => {
             let certificate = read_certificate(key)?;
@@ -150,6 +152,15 @@ fn set(
     let is_operator = is_operator.unwrap_or(was_operator);
     let command = Command::SetUser { user: name.to_owned(), groups, is_operator };
     Ok(session.run(command).map(drop)?)
+}
+
+/// Fails if the site has no such user: a name that was mistyped makes none.
+pub(super) fn check_user(session: &mut SiteSession, name: &str) -> Outcome {
+    if session.query("users")?.iter().any(|user| user["user"] == name) {
+        return Ok(());
+    }
+    Err(Failure::new(Code::NotFound, format!("the site has no user {name}"))
+        .hint(format!("byname site user add {name}")))
 }
 
 fn own_key(args: &SiteArgs, paths: &Paths) -> Outcome {
