@@ -60,6 +60,8 @@ pub struct Account {
     pub candidates: Vec<String>,
     /// The key that signs and its certificate: the user's, or that of the door that acts for him.
     pub identity: Identity,
+    /// The key is a lent one, and not of those that are here.
+    pub is_lent: bool,
     /// The namespace of that key.
     pub namespace: Name,
     /// The user for whom a door acts.
@@ -223,7 +225,13 @@ impl AccountOptions {
         profile: &Profile,
     ) -> Result<Account, AccessError> {
         let (user, candidates, identity) = match &self.loan {
-            Some(loan) => self.lent(loan)?,
+            Some(loan) => {
+                if let Some(said) = link.key.filter(|key| *key != loan.site_key) {
+                    let lent = loan.site_key;
+                    return Err(LoanError::OtherKey { site, lent, said }.into());
+                }
+                self.lent(loan)?
+            }
             None => self.own(&site, &keychain(profile)?)?,
         };
         let namespace = self.namespace(&site, &user);
@@ -249,6 +257,7 @@ impl AccountOptions {
             user,
             candidates,
             identity,
+            is_lent: self.loan.is_some(),
             namespace,
             speaks_for,
             trust,
@@ -322,10 +331,11 @@ impl Account {
     fn not_admitted(&self, name: &Name, said: &str) -> AccessError {
         AccessError::NotAdmitted {
             name: name.clone(),
-            user: self.user.clone(),
+            user: self.user.as_str().into(),
             prefix: self.namespace.clone(),
-            key: self.identity.certificate.key_id(),
-            said: said.into(),
+            key: (!self.is_lent).then(|| self.identity.certificate.key_id()),
+            // What it advises is for one writer, and not for the next.
+            said: said.split(';').next().unwrap_or_default().into(),
         }
     }
 }

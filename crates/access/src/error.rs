@@ -154,16 +154,22 @@ pub enum AccessError {
     #[error(transparent)]
     Profile(Box<ProfileError>),
     /// The forwarder takes nothing of the user: disks could not ask for what is written.
-    #[error("{}: this forwarder takes no files of {user}: {said}", name.view().to_user())]
+    #[error(
+        "{}: this forwarder takes no files of {user}: {said}; its operator starts it with \
+         --allow-register '{}={}'",
+        name.view().to_user(),
+        prefix.view().to_user(),
+        key.map_or_else(|| format!("KEY of {user}, not of the loan"), |key| key.to_string())
+    )]
     NotAdmitted {
         /// What should be written.
         name: Name,
         /// The user.
-        user: String,
+        user: Box<str>,
         /// Prefix that the forwarder would have to take.
         prefix: Name,
-        /// Digest of the user's key.
-        key: KeyId,
+        /// Digest of the user's key; `None` if a lent one signs, which is admitted by the user's.
+        key: Option<KeyId>,
         /// The forwarder's words.
         said: Box<str>,
     },

@@ -50,6 +50,17 @@ pub enum LoanError {
         /// The end, since the Unix epoch.
         until_ns: u64,
     },
+    /// The link says another key of the site's.
+    #[error("the lent key is for a site {} whose key is {lent}, and the link says {said}",
+        site.view().to_user())]
+    OtherKey {
+        /// The site.
+        site: SiteName,
+        /// Its key, by who has lent.
+        lent: KeyId,
+        /// Its key, by the link.
+        said: KeyId,
+    },
     /// Another user should act.
     #[error("the lent key is {user}'s, and not {wanted}'s")]
     OfAnother {

@@ -216,8 +216,8 @@ impl From<StoreError> for Failure {
             StoreError::Bind(error) => bind_failure(&error, text),
             StoreError::State(StateError::Locked { .. }) => Failure::new(Code::LocalDisk, text)
                 .hint(
-                    "another `byname up` or `serve` publishes this very name; choose another \
-                     --name, or stop it",
+                    "another process serves this very name (`byname up`, `serve`, or `catalog` \
+                     with the same directory): stop it, or take another name or directory",
                 ),
             StoreError::State(_) | StoreError::Mount { .. } => Failure::new(Code::LocalDisk, text),
             StoreError::Prefix { .. } => Failure::usage(text),

@@ -49,6 +49,11 @@ impl DiskDirectory {
     }
 
     fn prepare_in(files: &dyn Files, root: &Path) -> Result<(), DiskError> {
+        // Where a file system is not mounted, nothing is to be made in its place.
+        let above = root.parent().filter(|above| !above.as_os_str().is_empty());
+        if let Some(above) = above.filter(|above| !above.exists()) {
+            return Err(DiskError::at(above)(std::io::ErrorKind::NotFound.into()));
+        }
         files.create_directory(root).map_err(DiskError::at(root))?;
         let entries = files.list(root).map_err(DiskError::at(root))?;
         // A new file system has one entry of its own.

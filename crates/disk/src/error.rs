@@ -64,6 +64,11 @@ pub enum DiskError {
 }
 
 impl DiskError {
+    /// True if a file is where a directory should be.
+    pub(crate) fn is_no_directory(&self) -> bool {
+        matches!(self, Self::Io { source, .. } if source.kind() == io::ErrorKind::NotADirectory)
+    }
+
     /// For errors about `path`.
     pub(crate) fn at(path: &Path) -> impl FnOnce(io::Error) -> Self {
         move |source| Self::Io { path: path.to_owned(), source }

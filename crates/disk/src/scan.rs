@@ -75,7 +75,11 @@ pub(crate) fn scan(layout: &Layout, is_read_only: bool) -> Result<Scan, DiskErro
     }
     let mut unsound = Vec::new();
     for shard in layout.list(&layout.objects())? {
-        for path in layout.list(&shard)? {
+        let Some(paths) = list_shard(layout, &shard)? else {
+            unsound.push((Unsound { path: shard, content: None }, "it is no directory"));
+            continue;
+        };
+        for path in paths {
             if let Some(why) = take_object(layout, &path, &mut scan)? {
                 let content = content_at(layout, &path);
                 unsound.push((Unsound { path, content }, why));
@@ -84,7 +88,11 @@ pub(crate) fn scan(layout: &Layout, is_read_only: bool) -> Result<Scan, DiskErro
     }
     let unfit: BTreeSet<ContentId> = unsound.iter().filter_map(|(it, _)| it.content).collect();
     for shard in layout.list(&layout.records())? {
-        for path in layout.list(&shard)? {
+        let Some(paths) = list_shard(layout, &shard)? else {
+            unsound.push((Unsound { path: shard, content: None }, "it is no directory"));
+            continue;
+        };
+        for path in paths {
             let is_needed = content_of(&path)
                 .is_some_and(|it| scan.replicas.contains_key(&it) || unfit.contains(&it));
             if !is_needed {
@@ -104,6 +112,14 @@ pub(crate) fn scan(layout: &Layout, is_read_only: bool) -> Result<Scan, DiskErro
         scan.quarantined.push(Quarantined { path: moved.unwrap_or(file.path), why, is_moved });
     }
     Ok(scan)
+}
+
+/// What is in a directory of contents or records; `None` if somebody put a file in its place.
+fn list_shard(layout: &Layout, path: &Path) -> Result<Option<Vec<PathBuf>>, DiskError> {
+    match layout.list(path) {
+        Err(error) if error.is_no_directory() => Ok(None),
+        listed => listed.map(Some),
+    }
 }
 
 /// Counts a file among the contents, or says why it is none.

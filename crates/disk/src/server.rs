@@ -172,6 +172,7 @@ impl OpenDisk {
         let workers = Workers::start(&shared, limits.pulls_max);
         let workers = workers.map_err(|source| DiskServerError::System { path: root, source })?;
         let service = DiskService::new(orders, machine, workers, told).scrubbing(scrub);
+        let service = service.hashing_ahead(server.new_contents(0));
         let reports = service.reports();
         server.add_service(Box::new(service));
         Ok(DiskServer { server, reports })
@@ -223,5 +224,6 @@ fn file_server(
     let mut server = FileServerConfig::new(vec![mount], state);
     server.also_register = vec![(site.disk(name), config.signer.clone())];
     server.certificates = config.certificates.clone();
+    server.hashes_ahead = true;
     Ok(FileServer::new(server)?)
 }

@@ -244,6 +244,32 @@ fn files_that_are_no_contents_are_put_aside() {
     assert_eq!(kept, Some(&record(b"octets")), "nothing happens to the one in its place");
 }
 
+/// A disk starts whatever somebody has copied into it.
+#[test]
+fn files_in_the_place_of_directories_are_put_aside() {
+    let parent = tempfile::tempdir().unwrap();
+    let root = new_disk(parent.path());
+    store(&open(&root).0, b"octets");
+    for name in ["objects/foreign", "records/foreign", "objects/zz"] {
+        fs::write(root.join(name), b"x").unwrap();
+    }
+    let (disk, scan) = open(&root);
+    assert_eq!(scan.quarantined.len(), 3, "{:?}", scan.quarantined);
+    assert!(scan.quarantined.iter().all(|it| it.is_moved && it.path.exists()));
+    assert_eq!(scan.replicas.get(&CONTENT), Some(&record(b"octets")));
+    drop(disk);
+    assert!(open(&root).1.quarantined.is_empty());
+}
+
+#[test]
+fn a_disk_is_made_in_a_directory_that_is_there() {
+    let parent = tempfile::tempdir().unwrap();
+    let root = parent.path().join("not mounted/disk");
+    let refused = DiskDirectory::format(&root, &label(), b"").unwrap_err();
+    assert!(refused.to_string().contains("not mounted"), "{refused}");
+    assert!(!parent.path().join("not mounted").exists());
+}
+
 #[test]
 fn what_was_dropped_stays_dropped_whatever_a_crash_left() {
     let parent = tempfile::tempdir().unwrap();

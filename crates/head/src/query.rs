@@ -208,6 +208,7 @@ fn status(reader: &Reader<'_>, observations: &Observations) -> Result<Vec<u8>, F
         "bytes_max": limits.bytes,
         "disks": reader.disks()?.len(),
         "files_short": files.map(|files| files.short),
+        "files_thin": files.map(|files| files.thin),
         "files_out_of_reach": files.map(|files| files.out_of_reach),
         "files_lost": files.map(|files| files.lost),
     }));

@@ -19,6 +19,8 @@ use crate::tls::{self, Connector, Files};
 const CONNECT_PATIENCE: Duration = Duration::from_secs(2);
 /// Time that a server has for what it was asked.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(5);
+/// The port where nothing else is said.
+const PORT: u16 = 5432;
 /// The mode that holds over a network.
 const VERIFIED: &str = "verify-full";
 /// The mode without TLS.
@@ -39,6 +41,20 @@ impl fmt::Debug for Address {
 }
 
 impl Address {
+    /// The database, and where it may be, for people.
+    pub(crate) fn servers(&self) -> String {
+        let config = &self.config;
+        let ports = config.get_ports();
+        let port = |at: usize| ports.get(at).or(ports.first()).copied().unwrap_or(PORT);
+        let server = |(at, host): (usize, &Host)| match host {
+            Host::Tcp(name) => format!("{name}:{}", port(at)),
+            Host::Unix(path) => format!("{}/.s.PGSQL.{}", path.display(), port(at)),
+        };
+        let hosts: Vec<String> = config.get_hosts().iter().enumerate().map(server).collect();
+        let database = config.get_dbname().or(config.get_user()).unwrap_or_default();
+        format!("database {database} at {}", hosts.join(" or "))
+    }
+
     /// Reads where a database is, and the certificates that are named there. Of several servers the
     /// one that can be written to is taken.
     pub(crate) fn parse(text: &str) -> Result<Self, PostgresError> {
@@ -193,6 +209,18 @@ mod tests {
     use super::{Address, Wanted};
     use crate::error::PostgresError;
     use crate::tls::Files;
+
+    #[test]
+    fn the_servers_are_named_for_people() {
+        for (text, servers) in [
+            ("host=a.lab,b.lab port=5441,5442 dbname=lab", "lab at a.lab:5441 or b.lab:5442"),
+            ("host=a.lab,b.lab port=5441 user=byname", "byname at a.lab:5441 or b.lab:5441"),
+            ("host=/run/pg dbname=lab", "lab at /run/pg/.s.PGSQL.5432"),
+        ] {
+            let address = Address::parse(&format!("{text} sslmode=disable")).unwrap();
+            assert_eq!(address.servers(), format!("database {servers}"), "{text}");
+        }
+    }
 
     #[test]
     fn what_is_about_tls_is_taken_out_of_a_text_and_nothing_else() {

@@ -64,6 +64,14 @@ pub enum PostgresError {
     /// The server did not answer in time.
     #[error("the database did not answer within {} s", .0.as_secs())]
     Silent(Duration),
+    /// No server takes a connection.
+    #[error("no connection to {servers}: {}", said(source))]
+    Unreachable {
+        /// The database, and where it may be.
+        servers: String,
+        /// Why not.
+        source: tokio_postgres::Error,
+    },
     /// The server refused, or the connection broke.
     #[error("{}", said(.0))]
     Server(#[from] tokio_postgres::Error),
@@ -76,7 +84,7 @@ impl PostgresError {
     /// True if the server has answered, and asking again would be answered so again.
     pub(crate) fn is_final(&self) -> bool {
         match self {
-            Self::Silent(_) | Self::Local(_) => false,
+            Self::Silent(_) | Self::Local(_) | Self::Unreachable { .. } => false,
             // Classes 08, 53, 57 and 58: connection, resources, operator, system.
             Self::Server(error) => error.code().is_some_and(|code| {
                 !["08", "53", "57", "58"].iter().any(|class| code.code().starts_with(class))
@@ -105,7 +113,7 @@ fn said(error: &tokio_postgres::Error) -> String {
     match error.as_db_error() {
         Some(said) => format!("the database says: {}", said.message()),
         None => {
-            let mut text = format!("the database cannot be used: {error}");
+            let mut text = error.to_string();
             let mut source = std::error::Error::source(error);
             while let Some(cause) = source {
                 text = format!("{text}: {cause}");

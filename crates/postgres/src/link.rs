@@ -23,7 +23,10 @@ impl Link {
     pub(crate) fn connect(address: &Address) -> Result<Self, PostgresError> {
         let runtime = Builder::new_current_thread().enable_all().build()?;
         let connecting = async {
-            let mut client = reach(address).await?;
+            let mut client = reach(address).await.map_err(|source| match source.as_db_error() {
+                Some(_) => PostgresError::Server(source),
+                None => PostgresError::Unreachable { servers: address.servers(), source },
+            })?;
             sql::begin_session(&client).await?;
             schema::prepare(&mut client).await?;
             let statements = Statements::prepare(&client).await?;

@@ -33,4 +33,5 @@ pub use server::{
     ServerHandle, Service,
 };
 pub use state::StateDir;
+pub use watch::ahead::NewContents;
 pub use watch::counters::WatchLevels;

@@ -43,7 +43,7 @@ use crate::executor::{Executor, Reading};
 use crate::mirror::NoKey;
 use crate::state::StateDir;
 use crate::summing::SummingThread;
-use crate::watch::ahead::{AheadThread, NewFiles};
+use crate::watch::ahead::{AheadThread, NewContents, NewFiles};
 use crate::workers::Workers;
 use access::Accesses;
 use config::ForBackend;
@@ -83,7 +83,7 @@ pub struct FileServer {
     service: Option<Box<dyn Service>>,
     executor: Executor,
     /// Hashes what is new in watched trees.
-    _ahead: Option<AheadThread>,
+    ahead: Option<AheadThread>,
     poller: Poller,
     clock: Clock,
     prefixes: Vec<(Name, SharedSigner)>,
@@ -104,6 +104,12 @@ pub struct FileServer {
 }
 
 impl FileServer {
+    /// Takes contents of a mount that are to be hashed before anybody asks for them; `None` unless
+    /// [`FileServerConfig::hashes_ahead`] is set.
+    pub fn new_contents(&self, mount: usize) -> Option<NewContents> {
+        self.ahead.as_ref().map(|ahead| ahead.contents(mount))
+    }
+
     /// Opens the state directory and the mounts, and starts the workers.
     ///
     /// # Errors
@@ -161,7 +167,7 @@ impl FileServer {
             engine,
             service: None,
             executor,
-            _ahead: ahead,
+            ahead,
             poller,
             clock: Clock::new(),
             prefixes: outermost(prefixes),
@@ -388,18 +394,18 @@ impl FileServer {
 /// The back-ends of all mounts, and who hashes what is new in them if they are watched.
 fn backends(config: &FileServerConfig, state: &Arc<StateDir>) -> Result<Backends, StoreError> {
     let is_watched = config.watch && config.mirror.is_none();
-    let new_files = is_watched.then(Arc::<NewFiles>::default);
+    let new_files = (is_watched || config.hashes_ahead).then(Arc::<NewFiles>::default);
     let mut backends = Vec::new();
     for (number, mount) in config.mounts.iter().enumerate() {
         backends.push(mount.backend(&ForBackend {
             number,
             state: state.identity(),
             copies: config.mirror.as_ref().map(|mirror| mirror.copies.as_path()),
-            new_files: new_files.as_ref(),
+            new_files: new_files.as_ref().filter(|_| is_watched),
         })?);
     }
     let ahead = new_files.map(|new_files| {
-        let of = (config.engine.quiet(), config.attributes);
+        let of = (is_watched.then(|| config.engine.quiet()), config.attributes);
         AheadThread::start(new_files, backends.clone(), state.clone(), of)
     });
     Ok((backends, ahead.transpose()?))

@@ -153,7 +153,7 @@ fn go_on(site: &Site, wanted: &mut Files) {
 #[test]
 fn a_restored_site_reads_all_of_before_its_backup_and_deletes_nothing() {
     let (mut site, mut wanted) = filled();
-    let to = format!("{}/", site.home.path().join("backup").display());
+    let to = site.home.path().join("backup").display().to_string();
     let to = to.as_str();
     let before = take_meanwhile(&site, to);
     for index in 0..before {

@@ -68,7 +68,9 @@ impl Fsck {
     }
 
     fn count_replicas(&mut self, id: InodeId, inode: &Inode) {
-        let Some(content) = inode.content().filter(|content| content.size > 0) else { return };
+        // What was removed for good only waits for its disks.
+        let content = inode.content().filter(|it| it.size > 0 && inode.link_count > 0);
+        let Some(content) = content else { return };
         let of = ContentId { inode: id, version: content.version };
         let is_bad = |disk: &&DiskId| self.bad.contains(&(of, **disk));
         let is_seen = |disk: &DiskId| {

@@ -23,6 +23,7 @@ pub(super) fn top(reader: &Reader<'_>, observations: &Observations) -> Result<Ve
         "replicas_moved": repairs.moved,
         "replicas_moved_bytes": repairs.moved_bytes,
         "files_short": repairs.files.map(|files| files.short),
+        "files_thin": repairs.files.map(|files| files.thin),
         "files_out_of_reach": repairs.files.map(|files| files.out_of_reach),
         "files_lost": repairs.files.map(|files| files.lost),
         "fsck_running": observations.fsck.read(|report| report.is_running),

@@ -65,6 +65,8 @@ pub(crate) struct RepairReport {
 pub(crate) struct FilesReport {
     /// They have fewer replicas than their policy wants.
     pub(crate) short: u64,
+    /// Disks that answer have some of their replicas, and fewer than their policy wants.
+    pub(crate) thin: u64,
     /// No disk that answers has them.
     pub(crate) out_of_reach: u64,
     /// No disk has them.

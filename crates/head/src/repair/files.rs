@@ -102,14 +102,20 @@ impl Repairs {
         let found = &mut self.files.found;
         if content.replicas.is_empty() {
             found.lost += 1;
-        } else if !content.replicas.iter().any(is_reached) {
+            return Ok(());
+        }
+        let wanted = usize::from(inode.policy.replica_count);
+        let reached = content.replicas.iter().filter(|disk| is_reached(disk)).count();
+        if reached == 0 {
             found.out_of_reach += 1;
-        } else if content.replicas.len() < usize::from(inode.policy.replica_count) {
+        } else if content.replicas.len() < wanted {
             found.short += 1;
             let of = ContentId { inode: id, version: content.version };
             if is_old_enough(inode, self.config.after_ns, scene.unix_ns) {
                 self.begin_lacking(of, (content, &inode.policy), scene, stamp)?;
             }
+        } else if reached < wanted {
+            found.thin += 1;
         }
         Ok(())
     }

@@ -82,6 +82,9 @@ pub struct FileServerConfig {
     /// Watch the directories that are published, and hash new files before anybody asks. Not of
     /// copies ([`FileServerConfig::mirror`]).
     pub watch: bool,
+    /// Hash contents that are handed over ([`crate::FileServer::new_contents`]) before anybody
+    /// asks. They do not change; for files that do there is [`FileServerConfig::watch`].
+    pub hashes_ahead: bool,
     /// Take roots from the files' attribute `user.byname.root`, and write them there.
     pub attributes: bool,
     /// Checksums that are computed in the background of each file that is asked for, and announced
@@ -118,6 +121,7 @@ impl FileServerConfig {
             data_workers: 1,
             tree_bytes_max: TREE_BYTES_MAX,
             watch: false,
+            hashes_ahead: false,
             attributes: false,
             checksums: Vec::new(),
             segment_signer: None,

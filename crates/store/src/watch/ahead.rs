@@ -3,6 +3,7 @@
 //! A file waits until it has not changed for a while, longer if it is large, so that one that keeps
 //! being written is not hashed again and again. Then a thread of the lowest priority hashes it as a
 //! worker would. What finds no room here, or changes meanwhile, is hashed when it is asked for.
+//! Contents of a site do not change, and are handed over when they are whole ([`NewContents`]).
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -34,6 +35,21 @@ const AHEAD_NICE: i32 = 19;
 
 /// A file: number of its tree, and its path there.
 type NewFile = (usize, Vec<u8>);
+
+/// Contents that are new in a mount: those that are told here are hashed before anybody asks.
+#[derive(Debug, Clone)]
+pub struct NewContents {
+    new_files: Arc<NewFiles>,
+    mount: usize,
+}
+
+impl NewContents {
+    /// The content at this path is whole. Never waits; what finds no room is hashed when it is
+    /// asked for.
+    pub fn push(&self, path: Vec<u8>) {
+        self.new_files.push_after((self.mount, path), Duration::ZERO);
+    }
+}
 
 /// Files that wait, by the time from which they may be quiet.
 #[derive(Debug, Default)]
@@ -128,12 +144,13 @@ pub(crate) struct AheadThread {
 }
 
 impl AheadThread {
-    /// `quiet`: of versions. `attributes`: roots that are stored with files count.
+    /// `quiet`: of versions; `None` where what is handed over does not change. `attributes`: roots
+    /// that are stored with files count.
     pub(crate) fn start(
         new_files: Arc<NewFiles>,
         backends: Vec<Arc<dyn Backend>>,
         state: Arc<StateDir>,
-        (quiet, attributes): (Quiet, bool),
+        (quiet, attributes): (Option<Quiet>, bool),
     ) -> Result<Self, StoreError> {
         let is_over = Arc::new(AtomicBool::new(false));
         let (over, files) = (is_over.clone(), new_files.clone());
@@ -150,6 +167,11 @@ impl AheadThread {
 }
 
 impl AheadThread {
+    /// Takes contents of a mount.
+    pub(crate) fn contents(&self, mount: usize) -> NewContents {
+        NewContents { new_files: self.new_files.clone(), mount }
+    }
+
     pub(crate) fn counters(&self) -> Arc<WatchCounters> {
         self.new_files.counters.clone()
     }
@@ -171,7 +193,7 @@ struct Ahead {
     new_files: Arc<NewFiles>,
     backends: Vec<Arc<dyn Backend>>,
     state: Arc<StateDir>,
-    quiet: Quiet,
+    quiet: Option<Quiet>,
     attributes: bool,
     is_over: Arc<AtomicBool>,
 }
@@ -211,10 +233,12 @@ impl Ahead {
         if self.state.digests(&stat.state).is_some() || stat.state.size > FILE_BYTES_MAX {
             return None;
         }
-        let left = unquiet(&stat, Clock::new().unix_ns(), &self.quiet)?;
-        if !left.is_zero() {
-            self.new_files.push_after((mount, path), left);
-            return None;
+        if let Some(quiet) = &self.quiet {
+            let left = unquiet(&stat, Clock::new().unix_ns(), quiet)?;
+            if !left.is_zero() {
+                self.new_files.push_after((mount, path), left);
+                return None;
+            }
         }
         let root = match self.attributes.then(|| stored_roots::root_with_tree(&*file, &self.state))
         {

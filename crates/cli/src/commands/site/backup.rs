@@ -16,7 +16,7 @@ use byname_profile::Paths;
 use byname_site::SiteName;
 use serde_json::{Value, json};
 use std::io::{BufWriter, ErrorKind, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 /// Pause between two words about how far it is.
@@ -41,7 +41,8 @@ backup: they are on the site's disks."
 pub(super) struct Args {
     #[command(subcommand)]
     command: Option<BackupCommand>,
-    /// Where it goes: a directory that is there, or a name with / at its end, or else a file.
+    /// Where it goes: a directory, which is made if it is not there, or a file if the name has a
+    /// suffix.
     #[arg(value_name = "FILE|DIR", required = true)]
     to: Option<PathBuf>,
     /// All rows, although changes would do.
@@ -59,12 +60,19 @@ enum BackupCommand {
     Verify(verify::Args),
 }
 
+/// A directory keeps what changes from one backup to the next, a file is replaced: so what is not
+/// there yet is a directory, unless it is clearly not.
+fn is_directory(to: &Path) -> bool {
+    let says_so = to.as_os_str().as_encoded_bytes().ends_with(b"/");
+    says_so || to.is_dir() || to.extension().is_none() && !to.exists()
+}
+
 pub(super) fn run(args: &Args, paths: &Paths) -> Outcome {
     if let Some(BackupCommand::Verify(args)) = &args.command {
         return verify::run(args, paths);
     }
     let Some(to) = &args.to else { return Err(Failure::usage("where to? Give FILE or DIR")) };
-    let is_directory = to.is_dir() || to.as_os_str().as_encoded_bytes().ends_with(b"/");
+    let is_directory = is_directory(to);
     if args.full && !is_directory {
         return Err(Failure::usage("--full is for directories: a file has all rows"));
     }

@@ -9,8 +9,9 @@ use super::session::SiteSession;
 use super::user::add_key;
 use crate::exit::{Code, Failure, Outcome};
 use crate::output;
+use byname_access::AccessError;
 use byname_catalog::id::DiskId;
-use byname_catalog::{AddDisk, Answer, Command, DiskChanges, DiskState, KeyHolder};
+use byname_catalog::{AddDisk, Answer, Command, DiskChanges, DiskState, KeyHolder, Refusal};
 use byname_disk::{DiskDirectory, Label};
 use byname_io::Clock;
 use byname_keychain::Keychain;
@@ -279,7 +280,19 @@ fn remove(session: &mut SiteSession, number: u64, is_sure: bool) -> Outcome {
     if !is_sure {
         return Err(Failure::usage(format!("{shown}: it was not removed")).hint("say --yes"));
     }
-    session.run(Command::RemoveDisk { disk: DiskId(number) })?;
+    let removed = session.run(Command::RemoveDisk { disk: DiskId(number) });
+    removed.map_err(|error| match error {
+        AccessError::Refused(Refusal::DiskInUse) => Failure::new(
+            Code::Other,
+            format!("{shown}: there are replicas on it, or files to come"),
+        )
+        .hint(
+            "what a disk that is off had is made elsewhere by itself an hour after \
+                     (byname catalog --repair-after); replaced versions and files that are being \
+                     written end before that. What no other disk has: byname site fsck --disks",
+        ),
+        error => error.into(),
+    })?;
     output::err_line(&format!("removed {shown}"));
     Ok(())
 }

@@ -58,12 +58,8 @@ impl From<AccessError> for Failure {
             }
             AccessError::NoSiteName { .. } | AccessError::NotInSite { .. } => Failure::usage(text),
             AccessError::Profile(error) => (*error).into(),
-            AccessError::NotAdmitted { user, prefix, key, .. } => Failure::new(Code::NoRoute, text)
-                .hint(format!(
-                    "disks ask {user} for the file, by name; for that the forwarder's operator \
-                     starts it with --allow-register '{}={key}'",
-                    output::name(prefix.view())
-                )),
+            AccessError::NotAdmitted { user, .. } => Failure::new(Code::NoRoute, text)
+                .hint(format!("disks ask {user} for the file, by name")),
             AccessError::Write { name, source } => writing::of(&name, *source),
             AccessError::Read { source, .. } => (*source).into(),
             AccessError::Spool { path, source } => Failure::disk(&path, source),

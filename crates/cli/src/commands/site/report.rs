@@ -38,6 +38,12 @@ pub(super) struct LogArgs {
     site: SiteArgs,
 }
 
+/// What files lack, by the head's words for it.
+const LACKS: [(&str, &str); 2] = [
+    ("files_short", "than wanted"),
+    ("files_thin", "on disks that answer and are not off than wanted"),
+];
+
 pub(super) fn status(args: &StatusArgs, paths: &Paths) -> Outcome {
     let mut session = args.site.session(paths)?;
     let lines = session.query("status")?;
@@ -68,9 +74,11 @@ pub(super) fn status(args: &StatusArgs, paths: &Paths) -> Outcome {
         ));
         output::out_line(&format!("changes   {}", TransactionNumber(number("transaction"))));
         output::out_line(&format!("copies    {}", copies(&disks)));
-        if let Some(short) = state["files_short"].as_u64().filter(|short| *short > 0) {
-            let files = output::count(short, "file");
-            output::out_line(&format!("replicas  {files} with fewer than wanted"));
+        for (key, lack) in LACKS {
+            if let Some(count) = state[key].as_u64().filter(|count| *count > 0) {
+                let files = output::count(count, "file");
+                output::out_line(&format!("replicas  {files} with fewer {lack}"));
+            }
         }
         for line in quotas.iter().take(QUOTAS_MAX) {
             output::out_line(&format!("quota     {line}"));

@@ -136,12 +136,18 @@ fn show(last: &Look, now: &Look, disks: &[Value]) {
         ns.map_or_else(String::new, |ns| output::short_time(Duration::from_nanos(ns)))
     };
     let number = |key: &str| now.head[key].as_u64().unwrap_or_default();
+    let files = |key: &str| match now.head[key].as_u64() {
+        Some(count) => count.to_string(),
+        None => "?".to_owned(),
+    };
     output::out_line(&format!(
-        "replicas on their way {}, moved {} ({}), files with fewer than wanted {}",
+        "replicas on their way {}, moved {} ({}), files with fewer than wanted {}, on disks that \
+         answer {}",
         number("replicas_in_flight"),
         number("replicas_moved"),
         output::size(number("replicas_moved_bytes")),
-        now.head["files_short"].as_u64().map_or_else(|| "?".to_owned(), |it| it.to_string()),
+        files("files_short"),
+        files("files_thin"),
     ));
     let longest = |name: &str| {
         let of = ("operation".to_owned(), name.to_owned());

@@ -19,7 +19,9 @@ import org.apache.hadoop.util.Progressable;
 abstract class ReadOnlyFileSystem extends FileSystem {
   private AccessControlException refuse(String change, Path path) {
     return new AccessControlException(
-        "cannot " + change + " " + makeQualified(path) + ": " + getScheme() + ":// is read-only");
+        "cannot " + change + " " + makeQualified(path) + ": " + getScheme()
+            + ":// is read-only here: there is no key of a user for a site above it"
+            + " (byname site join, a delegation token, or " + Keys.HOME + ")");
   }
 
   @Override

@@ -142,6 +142,23 @@ public class SiteTokenTest {
     assertTrue(refused.getMessage(), refused.getMessage().contains("anna's, and not tokenbert's"));
   }
 
+  /** The key in the link is the site that the user means, whatever the token says. */
+  @Test
+  public void aTokenIsRefusedWhereTheLinkSaysAnotherKey() throws Exception {
+    Token<?> token = token(site.conf());
+    Configuration other = keyless();
+    String key = "fs.ndn.link." + RunningSite.AUTHORITY;
+    String link = other.get(key);
+    int at = link.indexOf("SHA256:") + 7;
+    char letter = link.charAt(at) == 'A' ? 'B' : 'A';
+    other.set(key, link.substring(0, at) + letter + link.substring(at + 1));
+    Exception refused =
+        assertThrows(
+            AccessControlException.class,
+            () -> as("worker", token, other, fs -> write(fs, new Path(BASE, "elsewhere"))));
+    assertTrue(refused.getMessage(), refused.getMessage().contains("and the link says"));
+  }
+
   /** HADOOP_USER_NAME makes such users: no owner and no right comes of the name. */
   @Test
   public void aForgedNameChangesNeitherOwnerNorRights() throws Exception {
