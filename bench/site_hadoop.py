@@ -14,6 +14,7 @@ import re
 import shutil
 import subprocess
 import sys
+import time
 from xml.etree import ElementTree
 
 import hdfs
@@ -23,6 +24,12 @@ from site_puts import Network, byname_site, middle, timed
 HERE = pathlib.Path(__file__).resolve().parent
 FILES = 4
 RATE = re.compile(r"Throughput mb/sec: *([0-9.]+)")
+# Calls of a name node or a head, in a Java that runs already.
+CALLS_BENCHMARK = "org.apache.hadoop.hdfs.NNBench"
+CALLS = ("create_write", "open_read", "rename", "delete")
+CALLS_RESULT = "NNBench_results.log"
+CALL_MS = re.compile(r"Avg exec time \(ms\): *([A-Za-z/]+): *([0-9.]+)")
+CALL_FILES = 400
 # Of a file that it could not begin with it says nothing more.
 COUNT = re.compile(r"Number of files: *([0-9]+)")
 
@@ -83,6 +90,17 @@ class Programs:
         yield self.timed("cat", hdfs.SHELL, "-cat", "/large", stdout_to="/dev/null")
         yield self.timed("cat, beside a disk", hdfs.SHELL, "-cat", "/large",
                          stdout_to="/dev/null", machine=self.network.disks[0])
+        for call in CALLS:
+            found = self.timed(f"NNBench {call}", CALLS_BENCHMARK, "-operation", call, "-maps", 1,
+                               "-reduces", 1, "-numberOfFiles", CALL_FILES, "-bytesToWrite", 0,
+                               "-readFileAfterOpen", "false", "-baseDir", "/nnbench",
+                               "-replicationFactorPerFile", 1, "-startTime", int(time.time()))
+            result = self.directory / CALLS_RESULT
+            said = CALL_MS.search(result.read_text())
+            if not said:
+                sys.exit(f"NNBench {call}: {result.read_text()}")
+            result.unlink()
+            yield dict(found, call_ms=float(said[2]))
         each = max(options.size // FILES >> 20, 1)
         for what in ("write", "read"):
             log = self.directory / f"dfsio-{what}"
@@ -206,4 +224,21 @@ def show(found, options):
                   f"| {cell['wall'] / beside['wall']:.2f} | {cell['cpu'] / beside['cpu']:.2f} "
                   f"| {cell['disks'] / replicas / options.size:.3f} "
                   f"| {cell['all'] / options.size:.3f} | {share(cell)} |")
+    show_calls(ones)
+
+
+def show_calls(ones):
+    """A table of what one call takes: create and close, open, rename, delete."""
+    calls = {}
+    for one in ones:
+        if "call_ms" in one:
+            key = (one["what"], one["replicas"])
+            calls.setdefault(key, {}).setdefault(one["program"], []).append(one["call_ms"])
+    if not calls:
+        return
+    print("\n| call | replicas | ndn ms | hdfs ms | ratio |\n|---|---|---|---|---|")
+    for (what, replicas), by in calls.items():
+        ndn, rpc = (middle(by[program]) if program in by else None for program in ("ndn", "hdfs"))
+        ratio = f"{ndn / rpc:.2f}" if ndn and rpc else "–"
+        print(f"| {what} | {replicas} | {ndn} | {rpc} | {ratio} |")
 

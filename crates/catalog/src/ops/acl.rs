@@ -2,7 +2,7 @@
 
 use crate::command::{Answer, Entry, SetAcl};
 use crate::execution::Execution;
-use crate::record::{Inode, Kind, User};
+use crate::record::{Inode, Kind};
 use crate::refusal::{Failure, Refusal};
 use crate::rights::SET_GROUP;
 
@@ -16,17 +16,6 @@ impl Execution<'_> {
         acl.as_mut().map_or(Ok(()), |acl| acl.check())?;
         if !self.caller.owns(&inode) {
             return Err(Refusal::NotOwner.into());
-        }
-        let old = if set.is_default {
-            inode.acls.default.as_ref().map(|acl| &acl.named)
-        } else {
-            inode.acls.access.as_deref()
-        };
-        // A list with somebody who has left can still be changed.
-        for (user, _) in acl.iter().flat_map(|acl| &acl.named.users) {
-            if !old.is_some_and(|old| old.users.iter().any(|(known, _)| known == user)) {
-                self.check_user(user)?;
-            }
         }
         match (set.is_default, acl) {
             (true, Some(_)) if !inode.is_directory() => return Err(Refusal::DefaultOfFile.into()),
@@ -44,14 +33,6 @@ impl Execution<'_> {
         self.touch(&mut inode);
         self.set_inode(id, &inode);
         Ok(Answer::Entry(Entry { id, inode }))
-    }
-}
-
-impl Execution<'_> {
-    /// A name that was mistyped is nobody's.
-    pub(super) fn check_user(&self, name: &str) -> Result<(), Failure> {
-        let user: Option<User> = self.view.record(name.as_bytes())?;
-        user.map(|_| ()).ok_or(Refusal::UnknownUser.into())
     }
 }
 

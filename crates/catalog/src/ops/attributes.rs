@@ -75,9 +75,6 @@ impl Execution<'_> {
             if !self.caller.is_operator && *owner != inode.owner {
                 return Err(Refusal::NotOperator.into());
             }
-            if *owner != inode.owner {
-                self.check_user(owner)?;
-            }
         }
         if !self.caller.owns(inode) {
             return Err(Refusal::NotOwner.into());

@@ -32,23 +32,6 @@ fn default_of(site: &TestSite, path: &str) -> Option<String> {
     site.entry(path).unwrap().inode.acls.default.map(|acl| acl.to_string())
 }
 
-/// A name that was mistyped is nobody's, and nobody notices it in a list.
-#[test]
-fn lists_and_owners_are_users_of_the_site() {
-    let mut site = site();
-    site.mkdir("op", "d").unwrap();
-    let list = "u::rwx,u:ana:rwx,g::---,m::rwx,o::---";
-    for is_default in [false, true] {
-        let refused = site.run("op", set_acl("d", is_default, Some(list)));
-        assert_eq!(refused, Err(Refusal::UnknownUser));
-    }
-    let owner = Some("ana".to_owned());
-    let changes = AttributeChanges { owner, ..AttributeChanges::default() };
-    let chown = Command::SetAttributes { place: place("d"), changes };
-    assert_eq!(site.run("op", chown), Err(Refusal::UnknownUser));
-    set(&mut site, "d", &list.replace("ana", "anna"));
-}
-
 /// The first class that fits decides, and the mask bounds all but the owner and others. Users are
 /// `anna` (users, physics) and `bert` (users); directories belong to `op`.
 #[test]

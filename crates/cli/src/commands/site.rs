@@ -130,9 +130,10 @@ impl From<HeadError> for Failure {
         use crate::exit::{Code, chain};
         let text = chain(&error);
         match error {
-            HeadError::NoSite { .. } => {
-                Self::new(Code::NotFound, text).hint("`byname site init NAME` makes one")
-            }
+            HeadError::NoSite { .. } => Self::new(Code::NotFound, text).hint(
+                "`byname site init NAME` makes one; a catalog that was moved (`site \
+                     move-engine`) is where it was moved to: --engine, or BYNAME_ENGINE",
+            ),
             HeadError::LookOnly { .. } => Self::new(Code::LocalDisk, text).hint(
                 "disks would obey it in place of the site's head: `byname site restore FILE DISK…` \
                  makes one to serve",

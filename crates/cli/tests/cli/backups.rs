@@ -246,7 +246,7 @@ impl History {
         site.put_by(&mut writer, "third", &noise(9000, 3)).unwrap();
         drop(writer);
         site.backup(&[&to]);
-        let whole = site.home.path().join("whole").to_str().unwrap().to_owned();
+        let whole = site.home.path().join("whole.byname-backup").to_str().unwrap().to_owned();
         let taken = site.backup(&[&whole]);
         let digest = taken["snapshot"]["digest"].as_str().unwrap().to_owned();
         Self { site, to, whole, second, removed, digest }
@@ -374,7 +374,7 @@ fn a_backup_that_is_torn_or_altered_is_refused() {
 #[test]
 fn a_catalog_that_was_made_for_a_look_is_not_served() {
     let site = site();
-    let file = site.home.path().join("whole").to_str().unwrap().to_owned();
+    let file = site.home.path().join("whole.byname-backup").to_str().unwrap().to_owned();
     site.backup(&[&file]);
     let made = site.restore(&[&file, "--no-disks", "--dir", "look", "--yes"]).ok().stderr();
     assert!(made.contains("no head serves it"), "{made}");

@@ -113,7 +113,9 @@ fn quotas_are_set_listed_and_met() {
     let words: Vec<&str> = line.split_whitespace().collect();
     assert_eq!(words, ["tree", "58.6", "KiB", "-", "100", "KiB", "2", "-", "9", "-", "/lab/run8"]);
     site.run(&["quota", "set", "user:op"]).fails_with(2, "--bytes");
-    site.run(&["quota", "set", "user:opp", "--bytes", "1G"]).fails_with(3, "no user opp");
+    let early = site.run(&["quota", "set", "user:opp", "--bytes", "1G"]).ok();
+    assert!(early.stderr().contains("no user opp yet"), "{}", early.stderr());
+    site.run(&["user", "group", "opp", "physics"]).fails_with(3, "no user opp");
     let above = ["quota", "set", "user:op", "--bytes", "1G", "--soft-bytes", "5G"];
     site.run(&above).fails_with(2, "above the hard one");
     site.run(&["quota", "set", "user:op", "--entries", "many"]).fails_with(2, "many");

@@ -53,7 +53,7 @@ fn a_backup_that_somebody_else_has_made_is_refused() {
     refused(&with_sum(&other), "its seal is not the site's");
     // The seal of another backup.
     site.done(&["mkdir", "/lab/later"]);
-    let later = site.home.path().join("later");
+    let later = site.home.path().join("later.byname-backup");
     site.run(&["backup", later.to_str().unwrap()]).ok();
     let later = fs::read(&later).unwrap();
     let swapped = [&later[..seal_at(&later)], &octets[seal..sum_at]].concat();

@@ -72,7 +72,7 @@ pub(super) fn run(args: &Args, paths: &Paths) -> Outcome {
         return verify::run(args, paths);
     }
     let Some(to) = &args.to else { return Err(Failure::usage("where to? Give FILE or DIR")) };
-    let is_directory = is_directory(to);
+    let (is_directory, is_new) = (is_directory(to), !to.exists());
     if args.full && !is_directory {
         return Err(Failure::usage("--full is for directories: a file has all rows"));
     }
@@ -85,7 +85,10 @@ pub(super) fn run(args: &Args, paths: &Paths) -> Outcome {
         }
     };
     let taken = match is_directory {
-        true => take_into(&mut source, to, args.full, &mut progress)?,
+        true => take_into(&mut source, to, args.full, &mut progress).inspect_err(|_| {
+            // Only if nothing is in it.
+            let _ = is_new.then(|| std::fs::remove_dir(to));
+        })?,
         false => take(&mut source, to, &mut progress)?,
     };
     if args.json {

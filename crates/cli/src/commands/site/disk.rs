@@ -282,15 +282,14 @@ fn remove(session: &mut SiteSession, number: u64, is_sure: bool) -> Outcome {
     }
     let removed = session.run(Command::RemoveDisk { disk: DiskId(number) });
     removed.map_err(|error| match error {
-        AccessError::Refused(Refusal::DiskInUse) => Failure::new(
-            Code::Other,
-            format!("{shown}: there are replicas on it, or files to come"),
-        )
-        .hint(
-            "what a disk that is off had is made elsewhere by itself an hour after \
+        AccessError::Refused(Refusal::DiskInUse) => {
+            Failure::new(Code::Other, format!("{shown}: it still has replicas, or is to get some"))
+                .hint(
+                    "what a disk that is off had is made elsewhere by itself an hour after \
                      (byname catalog --repair-after); replaced versions and files that are being \
                      written end before that. What no other disk has: byname site fsck --disks",
-        ),
+                )
+        }
         error => error.into(),
     })?;
     output::err_line(&format!("removed {shown}"));

@@ -4,9 +4,10 @@ mod report;
 
 use super::account::SiteArgs;
 use super::session::SiteSession;
-use super::user::check_user;
+use super::user::is_user;
 use crate::commands::writing::{about, open_tree};
 use crate::exit::{Code, Failure, Outcome};
+use crate::output;
 use byname_access::Tree;
 use byname_catalog::id::InodeId;
 use byname_catalog::{Command, Limits, Refusal, Subject};
@@ -139,8 +140,10 @@ pub(super) fn run(args: &Args, paths: &Paths) -> Outcome {
                 Whose::Tree => set_tree(site, whose, &changes, paths),
                 Whose::Somebody(subject) => {
                     let mut session = site.session(paths)?;
-                    if let Subject::User(user) = &subject {
-                        check_user(&mut session, user)?;
+                    if let Subject::User(user) = &subject
+                        && !is_user(&mut session, user)?
+                    {
+                        output::err_line(&format!("the site has no user {user} yet"));
                     }
                     let limits = changes.of(limits_of(&mut session, &subject)?);
                     check_order(&limits)?;

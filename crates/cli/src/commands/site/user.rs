@@ -104,7 +104,12 @@ pub(super) fn run(args: &Args, paths: &Paths) -> Outcome {
         UserCommand::Loan(command) => loans::run(command, paths),
         UserCommand::Group { name, groups, site } => {
             let mut session = site.session(paths)?;
-            check_user(&mut session, name)?;
+            // A name that was mistyped makes none.
+            if !is_user(&mut session, name)? {
+                let message = format!("the site has no user {name}");
+                return Err(Failure::new(Code::NotFound, message)
+                    .hint(format!("byname site user add {name}")));
+            }
             set(&mut session, name, groups, None)
         }
         UserCommand::Revoke { key, yes, site } => {
@@ -154,13 +159,9 @@ fn set(
     Ok(session.run(command).map(drop)?)
 }
 
-/// Fails if the site has no such user: a name that was mistyped makes none.
-pub(super) fn check_user(session: &mut SiteSession, name: &str) -> Outcome {
-    if session.query("users")?.iter().any(|user| user["user"] == name) {
-        return Ok(());
-    }
-    Err(Failure::new(Code::NotFound, format!("the site has no user {name}"))
-        .hint(format!("byname site user add {name}")))
+/// Whether the site has such a user.
+pub(super) fn is_user(session: &mut SiteSession, name: &str) -> Outcome<bool> {
+    Ok(session.query("users")?.iter().any(|user| user["user"] == name))
 }
 
 fn own_key(args: &SiteArgs, paths: &Paths) -> Outcome {

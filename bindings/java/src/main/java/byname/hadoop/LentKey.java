@@ -90,8 +90,8 @@ final class LentKey {
   static LentKey lend(NativeSite site, Path root, String renewer, Configuration conf)
       throws IOException {
     long seconds =
-        conf.getTimeDuration(
-            Keys.TOKEN_LIFETIME, Keys.TOKEN_LIFETIME_DEFAULT, TimeUnit.SECONDS, TimeUnit.SECONDS);
+        Settings.time(
+            conf, Keys.TOKEN_LIFETIME, Keys.TOKEN_LIFETIME_DEFAULT, TimeUnit.SECONDS);
     if (seconds <= 0) {
       throw new IOException(Keys.TOKEN_LIFETIME + " must be above 0");
     }

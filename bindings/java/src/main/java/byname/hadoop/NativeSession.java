@@ -54,15 +54,15 @@ final class NativeSession implements AutoCloseable {
     long[] numbers = {
       choice(conf, Keys.UNKNOWN_KEYS, UNKNOWN_KEYS),
       choice(conf, Keys.FRESHNESS, FRESHNESS),
-      Math.max(conf.getInt(Keys.RETRIES, 0), 0),
-      conf.getTimeDuration(Keys.TIMEOUT, 0, TimeUnit.SECONDS, TimeUnit.MILLISECONDS),
+      Math.max(Settings.number(conf, Keys.RETRIES, 0), 0),
+      Settings.time(conf, Keys.TIMEOUT, 0, TimeUnit.MILLISECONDS),
       size(conf, Keys.CACHE_BYTES),
       size(conf, Keys.NODE_BYTES),
       size(conf, Keys.READAHEAD_BYTES),
     };
     long wait =
-        conf.getTimeDuration(
-            Keys.CONNECT_WAIT, Keys.CONNECT_WAIT_DEFAULT, TimeUnit.SECONDS, TimeUnit.NANOSECONDS);
+        Settings.time(
+            conf, Keys.CONNECT_WAIT, Keys.CONNECT_WAIT_DEFAULT, TimeUnit.NANOSECONDS);
     long start = System.nanoTime();
     while (true) {
       try {
@@ -109,7 +109,7 @@ final class NativeSession implements AutoCloseable {
     if (wanted.equals("none")) {
       return NONE;
     }
-    long bytes = conf.getLongBytes(key, 0);
+    long bytes = Settings.octets(conf, key, 0);
     if (bytes <= 0) {
       throw new IOException(key + " is \"" + wanted + "\", neither a size nor \"none\"");
     }

@@ -85,8 +85,8 @@ public class NdnFileSystem extends HandleFileSystem implements IOStatisticsSourc
     String authority = name.getAuthority();
     uri = URI.create(SCHEME + "://" + (authority == null ? "" : authority) + "/");
     workingDirectory = new Path(uri);
-    blockBytes = conf.getLongBytes(Keys.BLOCK_BYTES, Keys.BLOCK_BYTES_DEFAULT);
-    bufferBytes = (int) conf.getLongBytes(Keys.BUFFER_BYTES, Keys.BUFFER_BYTES_DEFAULT);
+    blockBytes = Settings.octets(conf, Keys.BLOCK_BYTES, Keys.BLOCK_BYTES_DEFAULT);
+    bufferBytes = (int) Settings.octets(conf, Keys.BUFFER_BYTES, Keys.BUFFER_BYTES_DEFAULT);
     if (blockBytes <= 0 || bufferBytes <= 0) {
       throw new IOException(Keys.BLOCK_BYTES + " and " + Keys.BUFFER_BYTES + " must be above 0");
     }
@@ -98,7 +98,7 @@ public class NdnFileSystem extends HandleFileSystem implements IOStatisticsSourc
             ? NativeSession.open(workingDirectory, link, null, conf)
             : lentKey.open(workingDirectory, link, conf);
     sites = new Sites(session, workingDirectory, authority != null, conf);
-    executor = executor(Math.max(conf.getInt(Keys.THREADS, Keys.THREADS_DEFAULT), 1));
+    executor = executor(Math.max(Settings.number(conf, Keys.THREADS, Keys.THREADS_DEFAULT), 1));
   }
 
   // Hadoop compares authorities without regard to case and gives all the same instance.

@@ -95,7 +95,7 @@ abstract class SiteFileSystem extends AclFileSystem {
     if (there == null) {
       prepareParent(site, name, makesPath);
     }
-    int replicas = getConf().getInt(Keys.REPLICATION, 0);
+    int replicas = Settings.number(getConf(), Keys.REPLICATION, 0);
     NdnOutputStream.WriteOptions options =
         NdnOutputStream.WriteOptions.create(
             mode(permission), replicas, !isOverwrite, bufferBytes(),
