@@ -26,11 +26,8 @@ use crate::programs::interest;
 use crate::random::Random;
 use crate::world::{MS, SECOND};
 
-/// Stores in a row between the head and a reader: of the head's host, of the hub, of the reader's.
-const STORES: u64 = 3;
-/// Time for which a description counts, in each of them (docs/semantics.md, "How old an answer can
-/// be"), with what it takes to come.
-const STALE_NS: u64 = STORES * SECOND + 500 * MS;
+/// Time for which a description counts, with what it takes to come.
+const STALE_NS: u64 = SECOND + 500 * MS;
 
 enum Stage {
     Pausing(u64),
