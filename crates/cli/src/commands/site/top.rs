@@ -2,7 +2,7 @@
 
 use super::account::SiteArgs;
 use super::session::SiteSession;
-use crate::exit::Outcome;
+use crate::exit::{Failure, Outcome};
 use crate::output;
 use byname_profile::Paths;
 use byname_profile::units;
@@ -39,6 +39,9 @@ pub(super) struct Args {
     json: bool,
 }
 
+/// Longest time between two looks.
+const EVERY_MAX_S: u64 = 3600;
+
 /// Counts of a look, by kind and name.
 struct Look {
     at: Instant,
@@ -47,6 +50,9 @@ struct Look {
 }
 
 pub(super) fn run(args: &Args, paths: &Paths) -> Outcome {
+    if args.every > EVERY_MAX_S {
+        return Err(Failure::usage("--every is an hour at most"));
+    }
     let mut session = args.site.session(paths)?;
     let mut last = look(&mut session)?;
     let mut looks = 0;
