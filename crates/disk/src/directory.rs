@@ -117,6 +117,12 @@ impl DiskDirectory {
             _ => DiskError::Io { path, source },
         })?;
         let is_read_only = layout.files.is_read_only(root).map_err(DiskError::at(root))?;
+        // A process that was killed before its last sync leaves what looks stored and is not
+        // durable: before anything here is vouched for, it is.
+        match layout.files.sync_all(root) {
+            Err(source) if !is_read_only => return Err(DiskError::at(root)(source)),
+            _ => {}
+        }
         let scan = scan::scan(&layout, is_read_only)?;
         let no_site = DiskError::BadLabel { path: layout.label(), what: "no name of a site" };
         let site = SiteName::new(label.site.clone()).ok_or(no_site)?;

@@ -47,6 +47,8 @@ pub trait Files: Debug + Send + Sync {
     fn remove(&self, path: &Path) -> io::Result<()>;
     /// Makes what happened to the entries of a directory durable.
     fn sync_directory(&self, path: &Path) -> io::Result<()>;
+    /// Makes everything durable that anybody did in the file system of a directory.
+    fn sync_all(&self, path: &Path) -> io::Result<()>;
     /// Octets that are free and octets in all.
     fn room(&self, path: &Path) -> io::Result<(u64, u64)>;
     /// True if nothing in this file system can be changed.
@@ -133,6 +135,10 @@ impl Files for SystemFiles {
 
     fn sync_directory(&self, path: &Path) -> io::Result<()> {
         File::open(path)?.sync_all()
+    }
+
+    fn sync_all(&self, path: &Path) -> io::Result<()> {
+        Ok(rustix::fs::syncfs(File::open(path)?)?)
     }
 
     fn room(&self, path: &Path) -> io::Result<(u64, u64)> {

@@ -187,6 +187,9 @@ impl Files for Full {
     fn sync_directory(&self, path: &Path) -> io::Result<()> {
         self.system.sync_directory(path)
     }
+    fn sync_all(&self, path: &Path) -> io::Result<()> {
+        self.system.sync_all(path)
+    }
     fn room(&self, path: &Path) -> io::Result<(u64, u64)> {
         let (free, total) = self.system.room(path)?;
         Ok((if self.has_room.load(Ordering::Relaxed) { free } else { 0 }, total))

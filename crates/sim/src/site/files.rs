@@ -290,6 +290,19 @@ impl Files for MemoryFiles {
         Ok(())
     }
 
+    fn sync_all(&self, _path: &Path) -> io::Result<()> {
+        let mut state = self.state();
+        state.changes += 1;
+        if state.trouble.lies {
+            return Ok(());
+        }
+        let State { nodes, entries, durable, pending, .. } = &mut *state;
+        pending.clear();
+        durable.clone_from(entries);
+        nodes.values_mut().for_each(|node| node.synced_bytes = node.octets.len());
+        Ok(())
+    }
+
     fn room(&self, _path: &Path) -> io::Result<(u64, u64)> {
         let free_bytes = if self.state().trouble.is_full { 0 } else { 1 << 40 };
         Ok((free_bytes, 1 << 40))

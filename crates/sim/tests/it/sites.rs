@@ -10,8 +10,8 @@ use byname_sim::site::files::Trouble;
 use byname_sim::site::history::{Kind, Outcome};
 use byname_sim::site::writer::Step;
 use byname_sim::site::{
-    HEAD_LEASE_NS, Scenario, Shape, Site, SiteDisk, SiteHead, SiteThief, SiteWriter, come_to_rest,
-    play, promises,
+    HEAD_LEASE_NS, Member, Scenario, Shape, Site, SiteDisk, SiteHead, SiteThief, SiteWriter,
+    come_to_rest, play, promises,
 };
 use byname_sim::{Crash, Incident, MS, SECOND};
 
@@ -42,6 +42,13 @@ fn a_full_disk_drops_what_it_could_not_once_it_has_room() {
 #[test]
 fn a_disk_that_is_full_when_it_starts_does_start() {
     assert_eq!(play(&Scenario::draw(493_109_848)).fault, None);
+}
+
+/// A disk's process was killed after it had placed content and before it had synced the names. It
+/// started again, found the content, signed for it, and a power cut took it.
+#[test]
+fn what_a_disk_finds_when_it_starts_survives_a_power_cut() {
+    assert_eq!(play(&Scenario::draw(875_028_716)).fault, None);
 }
 
 #[test]
@@ -142,6 +149,26 @@ fn scenario_2_a_disk_dies_around_each_sync_and_gives_no_false_receipt() {
             site.world.plan(at_ns, Incident::CrashProgram { program, how });
             site.world.plan(at_ns + SECOND, Incident::RestartProgram { program });
         }
+        let site = rest(site, &format!("moment {moment}"));
+        promises::replicated(&site).unwrap();
+    }
+}
+
+/// Scenario 2, with the power cut later: what was found at the start has been signed for by then.
+#[test]
+fn scenario_2_a_disk_that_was_killed_around_each_sync_loses_nothing_when_the_power_fails() {
+    for moment in 0..24 {
+        let puts = (0..4).map(|path| put(path, 1 + u64::from(path), 0));
+        let mut site = Site::new(130 + moment, &shape(vec![puts.collect()]));
+        let at_ns = site.world.now_ns() + 40 * MS + moment * 5 * MS;
+        let crashes = [(at_ns, Crash::Process), (at_ns + 10 * SECOND, Crash::Power)];
+        for Member { program, .. } in site.disks.clone() {
+            for (at_ns, how) in crashes {
+                site.world.plan(at_ns, Incident::CrashProgram { program, how });
+                site.world.plan(at_ns + SECOND, Incident::RestartProgram { program });
+            }
+        }
+        site.world.run(at_ns + 12 * SECOND, &|_| false).unwrap();
         let site = rest(site, &format!("moment {moment}"));
         promises::replicated(&site).unwrap();
     }
