@@ -13,12 +13,14 @@ from door import DoorCase, NAME  # noqa: E402  (the path above must come first)
 from harness import nodes, xrootd  # noqa: E402
 from harness.lab import START_TIMEOUT_S, wait_until  # noqa: E402
 
-BYTES = 64 << 20
+BYTES = 160 << 20
 # As much as that of the file is there when a holder dies.
 PART_BYTES = 4 << 20
-# At least so much is then missing; the door has read less than half of that ahead.
-MISSING_BYTES = 24 << 20
-RATE = "12m"
+# At least so much is then missing. What has been asked of the door by then is less than half of
+# that: xrdcp has four chunks of 8 MiB under way, behind the one that is there, and the door reads
+# ahead of those.
+MISSING_BYTES = 128 << 20
+RATE = "30m"
 LOOK_S = 0.02
 TIMEOUT_S = 120
 PORTS = {"origin": 7001, "mirror": 7002}
