@@ -37,6 +37,7 @@ def shown(**fields):
         "address_token": None,
         "returned_token": None,
         "path_trace": None,
+        "not_fresh": False,
     }
     unknown = set(fields) - set(default)
     assert not unknown, unknown
@@ -153,6 +154,15 @@ def traces():
                path_trace=hop.hex())
 
 
+def freshness():
+    """Ours: whoever sends the Data had it for longer than it is fresh."""
+    yield good("not fresh", [tlv(940)], True, not_fresh=True)
+    yield good("not fresh, not to be kept", [tlv(820, nni(821, 1)), tlv(940)], True,
+               cache_policy=1, not_fresh=True)
+    yield reject("not fresh, with a value", lp(tlv(940, b"\x00"), FRAGMENT), "bad-length")
+    yield reject("not fresh twice", lp(tlv(940), tlv(940), FRAGMENT), "out-of-order")
+
+
 def unknown():
     for kind in (804, 808, 852, 956):
         yield good(f"ignorable field {kind}", [tlv(kind, b"x")])
@@ -246,5 +256,5 @@ def disorder():
 
 
 def vectors():
-    accepted = [*fields(), *fragments(), *tokens(), *traces(), *unknown()]
+    accepted = [*fields(), *fragments(), *tokens(), *traces(), *freshness(), *unknown()]
     return accepted + [reject(*case) for case in bad()] + [*disorder()]

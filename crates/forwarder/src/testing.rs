@@ -26,6 +26,7 @@ pub(crate) struct Sent {
     pub(crate) cache_policy: Option<u64>,
     pub(crate) incoming_face_id: Option<u64>,
     pub(crate) path_trace: Option<Vec<u8>>,
+    pub(crate) not_fresh: bool,
     pub(crate) wire: Vec<u8>,
 }
 
@@ -52,6 +53,7 @@ impl Tx for Collector {
             cache_policy: header.cache_policy,
             incoming_face_id: header.incoming_face_id,
             path_trace: header.path_trace.map(<[u8]>::to_vec),
+            not_fresh: header.not_fresh,
             wire: packet.to_vec(),
         });
     }

@@ -56,6 +56,9 @@ pub struct LpHeader<'a> {
     pub prefix_announcement: Option<&'a [u8]>,
     /// On an Interest the wish for a path trace, on Data the trace; see [`trace`].
     pub path_trace: Option<&'a [u8]>,
+    /// The Data is no answer for whoever wants to know what the publisher says now: a cache or a
+    /// mirror had it for longer than it is fresh.
+    pub not_fresh: bool,
 }
 
 /// Where a fragment belongs.
@@ -159,11 +162,7 @@ impl<'a> LpPacket<'a> {
             }
             types::LP_TX_SEQUENCE => self.tx_sequence = Some(fixed_u64(value, "TxSequence")?),
             types::LP_NON_DISCOVERY => {
-                if !value.is_empty() {
-                    let len = value.len();
-                    return Err(DecodeError::BadLength { element: "NonDiscovery", len });
-                }
-                header.non_discovery = true;
+                header.non_discovery = empty(value, "NonDiscovery")?;
             }
             types::LP_PREFIX_ANNOUNCEMENT => {
                 tlv::read_only(value, types::DATA, "PrefixAnnouncement")?;
@@ -176,6 +175,7 @@ impl<'a> LpPacket<'a> {
                 self.returned_token = Some(fixed_u64(value, "ReturnedToken")?);
             }
             types::LP_PATH_TRACE => header.path_trace = Some(value),
+            types::LP_NOT_FRESH => header.not_fresh = empty(value, "NotFresh")?,
             typ if is_ignorable(typ) => {}
             typ => return Err(DecodeError::UnknownCritical { typ, within: WITHIN }),
         }
@@ -216,6 +216,14 @@ impl<'a> LpPacket<'a> {
 
 fn is_ignorable(typ: u32) -> bool {
     (800..=959).contains(&typ) && typ & 0b11 == 0
+}
+
+/// A field that says all by being there.
+fn empty(value: &[u8], element: &'static str) -> Result<bool, DecodeError> {
+    match value.len() {
+        0 => Ok(true),
+        len => Err(DecodeError::BadLength { element, len }),
+    }
 }
 
 fn fixed_u64(value: &[u8], element: &'static str) -> Result<u64, DecodeError> {

@@ -136,6 +136,8 @@ pub const LP_RETURNED_TOKEN: u32 = 932;
 /// PathTrace: the hops that an answer took, or on an Interest the wish to learn them. Ours,
 /// ignorable.
 pub const LP_PATH_TRACE: u32 = 936;
+/// LpPacket: whoever sends this Data had it for longer than it is fresh. Ours, ignorable.
+pub const LP_NOT_FRESH: u32 = 940;
 /// PathTrace: one hop.
 pub const TRACE_HOP: u32 = 129;
 /// Hop: name of the machine.

@@ -283,6 +283,7 @@ impl Site {
         let prefix = site.view().to_name();
         let now = Now { now_ns: world.now_ns(), unix_ns: START_UNIX_NS + world.now_ns() };
         let head = SiteHead::new(&site, own.clone(), engine.clone(), (seed, now));
+        let head = head.noting(&record);
         let head = network.add(&mut world, head, Some(&prefix));
         let disks = disks.into_iter().map(|(name, identity)| {
             let route = site.disk(&name);

@@ -121,6 +121,7 @@ fn describe_link(lp: &LpPacket<'_>) -> Value {
         "next_hop_face_id": header.next_hop_face_id,
         "cache_policy": header.cache_policy,
         "congestion_mark": header.congestion_mark,
+        "not_fresh": header.not_fresh,
         "tx_sequence": lp.tx_sequence,
     });
     let acks: Vec<u64> = lp.acks().collect();

@@ -262,8 +262,9 @@ impl Machine {
                 }
             };
             let is_marked = received.header.congestion_mark > Some(0);
-            routes.find(data.name, waiting);
-            if waiting.is_empty() || held.take(&data, is_marked) {
+            let not_fresh = received.header.not_fresh;
+            routes.find_for((data.name, not_fresh), waiting);
+            if waiting.is_empty() || !not_fresh && held.take(&data, is_marked) {
                 return;
             }
             return give_data(&mut run.active, waiting, (&data, is_marked), &mut context);

@@ -13,10 +13,13 @@ use byname_transfer::request::Request;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct JobId(pub(crate) u64);
 
+/// A job, and whether only what the publisher says now will do for it.
+type Wish = (JobId, bool);
+
 /// Names waited for. Keys are TLV-VALUEs of names.
 #[derive(Debug, Default)]
 pub(crate) struct Routes {
-    by_name: HashMap<Box<[u8]>, Vec<JobId>>,
+    by_name: HashMap<Box<[u8]>, Vec<Wish>>,
     /// The object of which a segment was asked for last, and by whom. Requests and answers come in
     /// rows, so most of them are about the object that the one before was about.
     asked: Option<(Name, JobId)>,
@@ -43,11 +46,14 @@ impl Routes {
         let key = key_of(name, request.can_be_prefix);
         self.asked = Some((key.to_name(), job));
         self.answered = None;
+        let wish = (job, request.must_be_fresh);
         match self.by_name.get_mut(key.value()) {
-            Some(jobs) if jobs.contains(&job) => {}
-            Some(jobs) => jobs.push(job),
+            Some(wishes) => match wishes.iter_mut().find(|(other, _)| *other == job) {
+                Some(known) => *known = wish,
+                None => wishes.push(wish),
+            },
             None => {
-                self.by_name.insert(key.value().into(), vec![job]);
+                self.by_name.insert(key.value().into(), vec![wish]);
             }
         }
     }
@@ -56,14 +62,23 @@ impl Routes {
     pub(crate) fn remove(&mut self, job: JobId) {
         self.asked = None;
         self.answered = None;
-        self.by_name.retain(|_, jobs| {
-            jobs.retain(|other| *other != job);
-            !jobs.is_empty()
+        self.by_name.retain(|_, wishes| {
+            wishes.retain(|(other, _)| *other != job);
+            !wishes.is_empty()
         });
     }
 
     /// The jobs that may wait for a packet of this name, the most specific entries first.
     pub(crate) fn find(&mut self, name: NameRef<'_>, found: &mut Vec<JobId>) {
+        self.find_for((name, false), found);
+    }
+
+    /// The same of a packet that is perhaps not fresh: nobody who waits for the publisher gets it.
+    pub(crate) fn find_for(
+        &mut self,
+        (name, not_fresh): (NameRef<'_>, bool),
+        found: &mut Vec<JobId>,
+    ) {
         found.clear();
         if let Some((answered, jobs)) = &self.answered
             && name.segment_of(answered.view()).is_some()
@@ -79,8 +94,9 @@ impl Routes {
             count += 1;
         }
         for (depth, end) in ends[..=count].iter().enumerate().rev() {
-            if let Some(jobs) = self.by_name.get(&name.value()[..*end]) {
-                found.extend_from_slice(jobs);
+            if let Some(wishes) = self.by_name.get(&name.value()[..*end]) {
+                let takes = |(_, must_be_fresh): &&Wish| !(not_fresh && *must_be_fresh);
+                found.extend(wishes.iter().filter(takes).map(|(job, _)| *job));
                 if is_segment && depth + 1 == count {
                     // A segment that is waited for is nothing else; this is the usual case.
                     self.answered = Some((key.to_name(), found.clone()));
@@ -133,5 +149,22 @@ mod tests {
         assert_eq!(found, [JobId(1)]);
         routes.remove(JobId(1));
         assert_eq!(routes.by_name.len(), 1);
+    }
+
+    #[test]
+    fn what_is_not_fresh_is_for_those_who_take_anything() {
+        let name = |uri: &str| uri.parse::<Name>().expect("a name");
+        let (asked, came) = (name("/a/f/32=metadata"), name("/a/f/32=metadata/v=1/seg=0"));
+        let mut routes = Routes::default();
+        let mut found = Vec::new();
+        routes.insert(&Request::fresh_prefix(asked.clone()), JobId(1));
+        routes.insert(&Request::prefix(asked.clone()), JobId(2));
+        routes.find_for((came.view(), true), &mut found);
+        assert_eq!(found, [JobId(2)]);
+        routes.find_for((came.view(), false), &mut found);
+        assert_eq!(found, [JobId(1), JobId(2)]);
+        routes.insert(&Request::prefix(asked), JobId(1));
+        routes.find_for((came.view(), true), &mut found);
+        assert_eq!(found, [JobId(1), JobId(2)], "the publisher was silent");
     }
 }

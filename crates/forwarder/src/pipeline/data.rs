@@ -40,6 +40,7 @@ impl Pipeline {
             prefixes: &self.scratch.prefixes,
             hasher: &self.hasher,
             face: arrival.face,
+            not_fresh: arrival.header.not_fresh,
         };
         self.pit.satisfied_by(&arrived, &mut satisfied);
         let result = if satisfied.is_empty() {
@@ -61,7 +62,8 @@ impl Pipeline {
         tx: &mut dyn Tx,
     ) {
         let now_ns = arrival.now_ns;
-        let may_cache = arrival.header.cache_policy != Some(CACHE_POLICY_NO_CACHE);
+        let header = arrival.header;
+        let may_cache = header.cache_policy != Some(CACHE_POLICY_NO_CACHE) && !header.not_fresh;
         let entries = || satisfied.iter().filter_map(|index| self.pit.get(*index));
         // Any of them may have brought it.
         let may_cache = may_cache && entries().all(|entry| entry.may_be_cached(data.name));
@@ -98,6 +100,7 @@ impl Pipeline {
                     let header = LpHeader {
                         pit_token: record.token.get(),
                         cache_policy: arrival.header.cache_policy,
+                        not_fresh: arrival.header.not_fresh,
                         congestion_mark: arrival.header.congestion_mark,
                         incoming_face_id: to.options.local_fields.then_some(arrival.face.0),
                         path_trace: record.is_traced.then(|| tracer.trace_for(to.info.local)),

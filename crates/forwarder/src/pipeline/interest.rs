@@ -206,12 +206,13 @@ impl Pipeline {
             self.tracer.note_cached();
         }
         if let Some(to) = self.faces.get_mut(arrival.face) {
+            let not_fresh = interest.can_be_prefix && !is_fresh;
             let header = LpHeader {
                 pit_token: accepted.token.get(),
                 // The next store counts the freshness from when the packet comes: it would answer
-                // with it who asks for what is said now.
-                cache_policy: (interest.can_be_prefix && !is_fresh)
-                    .then_some(CACHE_POLICY_NO_CACHE),
+                // with it who asks for what is said now. So would those who wait for that.
+                cache_policy: not_fresh.then_some(CACHE_POLICY_NO_CACHE),
+                not_fresh,
                 path_trace: is_traced.then(|| self.tracer.trace_for(to.info.local)),
                 incoming_face_id: to.options.local_fields.then_some(CONTENT_STORE_FACE_ID),
                 ..LpHeader::default()

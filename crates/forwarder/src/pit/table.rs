@@ -260,7 +260,8 @@ impl Pit {
     }
 
     /// Replaces `out` by the entries that Data `name` with packet `wire` satisfies when it comes
-    /// from `face`: those that were asked of that face.
+    /// from `face`: those that were asked of that face. What is not fresh comes because somebody
+    /// takes whatever there is, and satisfies nobody who waits for what is said now.
     pub(crate) fn satisfied_by(&self, data: &Arrived<'_>, out: &mut Vec<PitIndex>) {
         out.clear();
         let whole = data.prefixes.component_count();
@@ -297,7 +298,8 @@ impl Pit {
                 continue;
             }
             let Some(entry) = self.get(*index) else { continue };
-            if matches(entry) && entry.was_asked_of(data.face) {
+            let is_answer = !(data.not_fresh && entry.selectors.must_be_fresh);
+            if is_answer && matches(entry) && entry.was_asked_of(data.face) {
                 out.push(*index);
             }
         }
@@ -319,6 +321,8 @@ pub(crate) struct Arrived<'a> {
     pub(crate) prefixes: &'a Prefixes,
     pub(crate) hasher: &'a NameHasher,
     pub(crate) face: FaceId,
+    /// It is no answer to what must be fresh.
+    pub(crate) not_fresh: bool,
 }
 
 #[cfg(test)]

@@ -31,7 +31,8 @@ impl LpHeader<'_> {
             value.map_or(0, |value| tlv::element_len(typ, value.len()))
         };
         len += octets(types::LP_PREFIX_ANNOUNCEMENT, self.prefix_announcement);
-        len + octets(types::LP_PATH_TRACE, self.path_trace)
+        len += octets(types::LP_PATH_TRACE, self.path_trace);
+        len + if self.not_fresh { tlv::element_len(types::LP_NOT_FRESH, 0) } else { 0 }
     }
 
     fn write_fields(&self, out: &mut Vec<u8>) {
@@ -66,6 +67,9 @@ impl LpHeader<'_> {
         }
         if let Some(trace) = self.path_trace {
             tlv::write_element(out, types::LP_PATH_TRACE, trace);
+        }
+        if self.not_fresh {
+            tlv::write_tl(out, types::LP_NOT_FRESH, 0);
         }
     }
 }
@@ -185,8 +189,13 @@ fn encode_token(typ: u32, token: u64, out: &mut Vec<u8>) {
 
 /// Ack and TxSequence (836, 840) stand between CongestionMark (832) and NonDiscovery (844).
 fn write_with_reliability(header: &LpHeader<'_>, link: &LinkFields<'_>, out: &mut Vec<u8>) {
-    let before =
-        LpHeader { non_discovery: false, prefix_announcement: None, path_trace: None, ..*header };
+    let before = LpHeader {
+        non_discovery: false,
+        prefix_announcement: None,
+        path_trace: None,
+        not_fresh: false,
+        ..*header
+    };
     before.write_fields(out);
     for ack in link.acks {
         tlv::write_element(out, types::LP_ACK, &ack.to_be_bytes());
@@ -198,6 +207,7 @@ fn write_with_reliability(header: &LpHeader<'_>, link: &LinkFields<'_>, out: &mu
         non_discovery: header.non_discovery,
         prefix_announcement: header.prefix_announcement,
         path_trace: header.path_trace,
+        not_fresh: header.not_fresh,
         ..LpHeader::default()
     };
     after.write_fields(out);

@@ -14,6 +14,7 @@ fn round_trip_with_every_field() {
         non_discovery: true,
         prefix_announcement: Some(&announcement),
         path_trace: Some(&announcement),
+        not_fresh: true,
     };
     let link = LinkFields {
         fragment: Some(FragmentFields { sequence: 9, index: 1, count: 3 }),

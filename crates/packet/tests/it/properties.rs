@@ -243,6 +243,7 @@ proptest! {
             non_discovery,
             prefix_announcement: non_discovery.then_some(&[6, 0]),
             path_trace: token.as_deref(),
+            not_fresh: non_discovery,
         };
         let fragment = sequence.map(|(sequence, index, more)| {
             FragmentFields { sequence, index, count: index + more }

@@ -108,6 +108,7 @@ pub(crate) fn lp_packet(packet: &LpPacket<'_>) -> Value {
         "address_token": packet.address_token,
         "returned_token": packet.returned_token,
         "path_trace": header.path_trace.map(hex),
+        "not_fresh": header.not_fresh,
     })
 }
 

@@ -20,6 +20,7 @@ use byname_store::backend::{Backend, Found, ListingKind, LocateError};
 use byname_transfer::server::{ListFailure, Listing, Located};
 
 use super::identity::Identity;
+use super::record::SharedRecord;
 use super::serving::{Object, Objects, Serving, clocks, take_frame};
 use crate::program::{Crash, Now, Program};
 use crate::random::Random;
@@ -74,6 +75,8 @@ pub struct SiteHead {
     site: SiteName,
     identity: Identity,
     engine: MemoryEngine,
+    /// Where it notes when it said what.
+    record: SharedRecord,
     /// Its name, if there are other heads.
     name: Option<String>,
     running: Option<Running>,
@@ -117,6 +120,7 @@ impl SiteHead {
             site: site.clone(),
             identity,
             engine,
+            record: SharedRecord::default(),
             name: None,
             running: None,
             held: None,
@@ -126,6 +130,11 @@ impl SiteHead {
             out: VecDeque::new(),
             fault: None,
         }
+    }
+
+    /// The same, which notes in a record when it said what.
+    pub(super) fn noting(self, record: &SharedRecord) -> Self {
+        Self { record: record.clone(), ..self }
     }
 
     /// Its term, while it leads.
@@ -251,8 +260,11 @@ impl SiteHead {
         running.execute(&mut self.random, now);
         self.look_after_disks(&mut running, now);
         let Running { service, serving, .. } = &mut running;
+        let served = self.out.len();
+        self.out.extend(serving.out.drain(..).map(|outgoing| outgoing.wire));
+        self.record.borrow_mut().note_said(self.out.range(served..), now.now_ns);
         let answers = std::iter::from_fn(|| service.poll_transmit());
-        self.out.extend(answers.chain(serving.out.drain(..)).map(|outgoing| outgoing.wire));
+        self.out.extend(answers.map(|outgoing| outgoing.wire));
         self.running = Some(running);
     }
 

@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 
 use byname_packet::lp::LpPacket;
-use byname_packet::{Data, Interest, Name, Packet};
+use byname_packet::{Data, Interest, Name, NameRef, Packet};
 use byname_security::tree::Tree;
 use byname_security::trust::{TrustPolicy, Validator};
 use byname_transfer::congestion::{Congestion, WINDOW_MAX};
@@ -13,6 +13,7 @@ use byname_transfer::error::ReadError;
 use byname_transfer::fetch::NackKind;
 use byname_transfer::flow::Flow;
 use byname_transfer::metadata::ContentRoot;
+use byname_transfer::numbers::METADATA_KEYWORD;
 use byname_transfer::reader::ObjectPlan;
 use byname_transfer::request::Context;
 use byname_transfer::versions::VersionMemory;
@@ -26,8 +27,11 @@ use crate::programs::interest;
 use crate::random::Random;
 use crate::world::{MS, SECOND};
 
-/// Time for which a description counts, with what it takes to come.
-const STALE_NS: u64 = SECOND + 500 * MS;
+/// Stores between a head and a reader: of the head's host, of the hub, of the reader's host.
+const STORES: u64 = 3;
+/// Time since a head said it for which a description may be taken for a fresh one: 1 s for each
+/// store (docs/semantics.md, "How old an answer can be"), and what it takes to come.
+const STALE_NS: u64 = STORES * SECOND + 500 * MS;
 
 enum Stage {
     Pausing(u64),
@@ -42,6 +46,8 @@ pub struct SiteReader {
     /// Paths to read, each after a pause.
     steps: VecDeque<(u8, u64)>,
     current: (u8, u64),
+    /// When a head said last what came about the current path.
+    said_ns: u64,
     /// Whatever cannot be read now is a broken promise.
     is_calm: bool,
     flow: Flow,
@@ -65,6 +71,7 @@ impl SiteReader {
             stage: Stage::Pausing(0),
             steps,
             current: (0, 0),
+            said_ns: 0,
             is_calm: false,
             flow: Flow::new(Congestion::default().controller(WINDOW_MAX), seed),
             validator: Validator::new(trust),
@@ -120,7 +127,6 @@ impl SiteReader {
     /// Notes what a path was said to be.
     fn described(&mut self, outcome: Result<Discovered, ReadError>, now: Now) {
         let (path, from_ns) = self.current;
-        let from_ns = from_ns.saturating_sub(STALE_NS);
         let found = match &outcome {
             Ok(found) => match found.metadata.root {
                 ContentRoot::Known(root) => Some(root),
@@ -139,8 +145,13 @@ impl SiteReader {
             None => None,
         };
         if outcome.as_ref().map_or(true, |found| found.is_fresh) {
+            if self.said_ns.saturating_add(STALE_NS) < from_ns {
+                let age_ms = (from_ns - self.said_ns) / MS;
+                let what = format!("a description taken for a fresh one is {age_ms} ms old");
+                self.fault = Some(what);
+            }
             let record = &mut *self.record.borrow_mut();
-            let number = record.begin(Kind::Read { path, content }, from_ns);
+            let number = record.begin(Kind::Read { path, content }, self.said_ns);
             if let Some(Some(operation)) = record.operations.get_mut(number) {
                 (operation.outcome, operation.until_ns) = (Outcome::Done, now.now_ns);
             }
@@ -205,6 +216,11 @@ impl SiteReader {
     }
 }
 
+/// True for the name of a description, and not of a certificate that leads to its key.
+fn is_description(name: NameRef<'_>) -> bool {
+    name.components().any(|component| component.is_keyword(METADATA_KEYWORD))
+}
+
 impl Program for SiteReader {
     fn handle_frame(&mut self, frame: &[u8], now: Now) {
         let Ok(link) = LpPacket::decode(frame) else { return };
@@ -215,7 +231,10 @@ impl Program for SiteReader {
             (Stage::Reading { fetching, .. }, ..) => fetching.handle_frame(&link, now),
             (Stage::Discovering(it), Some(Ok(Packet::Data(data))), None) => {
                 let data: Data<'_> = data;
-                it.handle_data(&data, &mut context);
+                let said_ns = self.record.borrow().said.get(data.wire()).copied();
+                if it.handle_data(&data, &mut context) && is_description(data.name) {
+                    self.said_ns = said_ns.unwrap_or(0);
+                }
             }
             (Stage::Discovering(it), Some(Ok(Packet::Interest(asked))), Some(reason)) => {
                 let Interest { name, .. } = asked;

@@ -4,6 +4,8 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
+use byname_packet::lp::LpPacket;
+
 use super::history::{Kind, Operation, Outcome};
 
 /// What all clients were told so far, and the numbers of contents by their roots.
@@ -17,6 +19,8 @@ pub struct Record {
     pub puts: [u64; 3],
     /// Files read to the end, and readings that failed.
     pub reads: [u64; 2],
+    /// When heads said last what is in a packet; a packet that is sent again is true again.
+    pub said: BTreeMap<Vec<u8>, u64>,
 }
 
 /// A record that several programs write into.
@@ -28,6 +32,12 @@ impl Record {
         let (outcome, until_ns) = (Outcome::Unknown, u64::MAX);
         self.operations.push(Some(Operation { kind, outcome, from_ns, until_ns }));
         self.operations.len() - 1
+    }
+
+    /// Notes what a head says now, in frames.
+    pub(super) fn note_said<'a>(&mut self, frames: impl Iterator<Item = &'a Vec<u8>>, now_ns: u64) {
+        let packets = frames.filter_map(|frame| LpPacket::decode(frame).ok()?.fragment);
+        self.said.extend(packets.map(|packet| (packet.to_vec(), now_ns)));
     }
 
     pub(super) fn end(&mut self, number: usize, outcome: Outcome, now_ns: u64) {

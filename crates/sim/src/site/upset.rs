@@ -76,6 +76,7 @@ impl Site {
         let now = Now { now_ns, unix_ns: START_UNIX_NS + now_ns };
         let (own, engine) = (self.own.clone(), self.engine.clone());
         let second = SiteHead::beside_another(&self.name, own, engine, (2, now));
+        let second = second.noting(&self.record);
         let prefix = self.name.view().to_name();
         let program = self.world.add_program(self.spare, second);
         self.topology.route(&mut self.world, &prefix, self.spare);

@@ -274,7 +274,7 @@ impl Server {
         self.out.push_back(match is_fresh {
             true => waiter.echo.wrap(data.wire()),
             // A cache would take it for fresh from the moment it comes.
-            false => waiter.echo.wrap_uncached(data.wire()),
+            false => waiter.echo.wrap_uncached(data.wire(), !interest.must_be_fresh),
         });
     }
 

@@ -69,10 +69,11 @@ impl Echo {
         Outgoing { face: self.asker.face, wire: out }
     }
 
-    /// The same, asking caches not to keep it.
-    pub(super) fn wrap_uncached(&self, packet: &[u8]) -> Outgoing {
-        let header =
-            LpHeader { cache_policy: Some(lp::CACHE_POLICY_NO_CACHE), ..self.header(None) };
+    /// The same, asking caches not to keep it, and saying whether it is one for those who want what
+    /// is said now.
+    pub(super) fn wrap_uncached(&self, packet: &[u8], not_fresh: bool) -> Outgoing {
+        let cache_policy = Some(lp::CACHE_POLICY_NO_CACHE);
+        let header = LpHeader { cache_policy, not_fresh, ..self.header(None) };
         let mut out = Vec::with_capacity(packet.len() + LINK_RESERVE_BYTES);
         lp::encode_header(&header, None, packet.len(), &mut out);
         out.extend_from_slice(packet);

@@ -6,7 +6,7 @@ use byname_packet::{Component, sha256, types};
 use crate::config::Config;
 use crate::counters::DropReason;
 use crate::face::FaceId;
-use crate::testing::{Bench, data, faces, name};
+use crate::testing::{Bench, Sent, data, faces, name};
 
 fn bench() -> (Bench, FaceId, FaceId) {
     let mut bench = Bench::new();
@@ -112,11 +112,31 @@ fn what_is_stale_is_no_answer_for_other_stores_to_keep() {
     };
     ask(&mut bench, 1, "/a/f", true);
     bench.packet(producer, &LpHeader::default(), &data("/a/f/v=1", 1000));
-    assert_eq!(ask(&mut bench, 2, "/a/f", true)[0].cache_policy, None, "it is fresh");
+    let told = |sent: &[Sent]| (sent[0].cache_policy, sent[0].not_fresh);
+    assert_eq!(told(&ask(&mut bench, 2, "/a/f", true)), (None, false), "it is fresh");
     bench.wait_ms(1000);
-    assert_eq!(ask(&mut bench, 3, "/a/f", true)[0].cache_policy, Some(CACHE_POLICY_NO_CACHE));
+    let stale = (Some(CACHE_POLICY_NO_CACHE), true);
+    assert_eq!(told(&ask(&mut bench, 3, "/a/f", true)), stale);
     let exact = ask(&mut bench, 4, "/a/f/v=1", false);
-    assert_eq!(exact[0].cache_policy, None, "by its whole name it is the same for ever");
+    assert_eq!(told(&exact), (None, false), "by its whole name it is the same for ever");
+}
+
+/// A neighbour takes whatever there is while another waits for what the publisher says now: the
+/// older answer is for the neighbour alone.
+#[test]
+fn what_is_stale_is_no_answer_for_those_who_wait_for_the_publisher() {
+    let (mut bench, patient, producer) = bench();
+    let hasty = bench.local();
+    bench.interest_with(patient, "/a/f", 1, |i| i.can_be_prefix(true).must_be_fresh(true));
+    bench.interest_with(hasty, "/a/f", 2, |i| i.can_be_prefix(true));
+    let stale = LpHeader { not_fresh: true, ..LpHeader::default() };
+    let sent = bench.packet(producer, &stale, &data("/a/f/v=1", 1000));
+    assert_eq!(faces(&sent), [hasty]);
+    assert!(sent[0].not_fresh, "the next forwarder has to know it too");
+    assert_eq!(bench.packet(producer, &stale, &data("/a/f/v=1", 1000)), []);
+    assert_eq!(bench.last_drop, Some(DropReason::UnsolicitedData), "it may come twice");
+    let sent = bench.packet(producer, &LpHeader::default(), &data("/a/f/v=2", 1000));
+    assert_eq!(faces(&sent), [patient]);
 }
 
 #[test]

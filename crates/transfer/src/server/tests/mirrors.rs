@@ -343,6 +343,7 @@ fn an_old_word_of_the_publisher_is_no_fresh_one_and_not_to_be_kept() {
         let header = LpPacket::decode(&wire).unwrap().header;
         let nack = (!is_answered).then_some(nack_reason::NO_ROUTE);
         assert_eq!((header.nack, header.cache_policy.is_none()), (nack, is_kept), "{ms}");
+        assert_eq!(header.not_fresh, !is_kept, "nor for those who wait for the publisher");
         assert_eq!(header.path_trace, is_answered.then_some(&b"a trace"[..]));
         let counters = server.counters();
         let counted = (u64::from(is_answered), u64::from(!is_answered));
