@@ -4,11 +4,12 @@
 //! the simulator may do the same in virtual time.
 
 mod answering;
+mod unidentified;
 mod verifying;
 
 use answering::Executed;
+use unidentified::Remembered;
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use byname_catalog::engine::Engine;
@@ -22,7 +23,7 @@ use byname_transfer::server::SharedSigner;
 
 use crate::audit::{Audit, AuditFiles};
 use crate::commands::{CommandAnswer, Waiting};
-use crate::keys::{KnownKeys, NotAuthentic, Sender, Who};
+use crate::keys::{KnownKeys, NotAuthentic, Sender};
 use crate::observations::Observations;
 use crate::sessions::SessionTable;
 use crate::traffic::Rates;
@@ -32,8 +33,6 @@ const MS_NS: u64 = 1_000_000;
 /// Difference between the clocks of a signer and of the head, at most, for commands that have no
 /// request id to tell a repetition by.
 const CLOCK_MS_MAX: u64 = 120_000;
-/// Such commands that are remembered, at most.
-const REMEMBERED_MAX: usize = 4096;
 /// Rows that one look at what is due takes at a time.
 const EXPIRE_ROWS: usize = 256;
 /// Entries of directories in the trash that one look measures.
@@ -44,9 +43,8 @@ pub struct Executor {
     catalog: Catalog<Arc<dyn Engine>>,
     site: SiteName,
     signer: SharedSigner,
-    /// Commands without request id, by when they were signed and by name: a captured one must not
-    /// open session after session.
-    remembered: BTreeMap<(u64, Vec<u8>), Remembered>,
+    /// Commands without request id.
+    remembered: Remembered,
     /// What disks said last.
     observations: Observations,
     /// Keys of sessions, and what they are made from.
@@ -61,12 +59,6 @@ pub struct Executor {
     walk: Option<TrashWalk>,
     /// Another head has taken the lease.
     is_over: bool,
-}
-
-/// A command without request id.
-struct Remembered {
-    who: Who,
-    answer: CommandAnswer,
 }
 
 /// A command of a batch, verified.
@@ -162,7 +154,7 @@ impl Executor {
 
     /// Answers a batch, in its order. When this returns, what is answered is durable.
     pub fn execute(&mut self, batch: &[Waiting], unix_ns: u64) -> Vec<CommandAnswer> {
-        self.remembered = self.remembered.split_off(&(horizon_ms(unix_ns), Vec::new()));
+        self.remembered.forget_before(horizon_ms(unix_ns));
         let engine = Arc::clone(self.catalog.engine());
         let steps: Vec<Step> = match Reader::new(&*engine, &Caller::Head) {
             Ok(reader) => {

@@ -11,7 +11,7 @@ use byname_site::{
 };
 
 use super::verifying::{parameters, signed_ms};
-use super::{Executor, Refused, Remembered, SECOND_NS, Verified, unreadable};
+use super::{Executor, Refused, SECOND_NS, Verified, unreadable};
 use crate::commands::CommandAnswer;
 use crate::query;
 use crate::sessions::Opened;
@@ -46,8 +46,7 @@ impl Executor {
         if let Some(signed_ms) = verified.unidentified_ms.filter(|_| is_outcome) {
             let name = interest.name.value().to_vec();
             let who = verified.sender.who.clone();
-            let remembered = Remembered { who, answer: answer.clone() };
-            self.remembered.insert((signed_ms, name), remembered);
+            self.remembered.insert((signed_ms, name), who, answer.clone());
         }
         answer
     }

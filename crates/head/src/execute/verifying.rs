@@ -11,8 +11,7 @@ use byname_site::{
 };
 
 use super::{
-    CLOCK_MS_MAX, Executor, MS_NS, REMEMBERED_MAX, Refused, SECOND_NS, Step, Verified, refused,
-    unreadable,
+    CLOCK_MS_MAX, Executor, MS_NS, Refused, SECOND_NS, Step, Verified, refused, unreadable,
 };
 use crate::commands::{CommandAnswer, Waiting};
 use crate::keys::{Keys, NotAuthentic, Sender, Who};
@@ -113,11 +112,10 @@ impl Executor {
         let mut unidentified_ms = None;
         if request.is_none() && matches!(packet.command, Command::OpenSession) {
             let signed_ms = signed_ms(interest, unix_ns)?;
-            let name = interest.name.value().to_vec();
-            if let Some(remembered) = self.remembered.get(&(signed_ms, name)) {
-                return Ok(Step::Answered(remembered.answer.clone()));
+            if let Some(answer) = self.remembered.get(signed_ms, interest.name.value()) {
+                return Ok(Step::Answered(answer.clone()));
             }
-            if !self.may_open(&sender.who) {
+            if !self.remembered.has_room_for(&sender.who) {
                 let reason = "too many sessions are being opened".to_owned();
                 return Err(Refused(HeadFailure::Busy, reason));
             }
@@ -177,12 +175,6 @@ impl Executor {
         }
         let keys = opened.as_ref().map(|opened| &*opened.keys);
         Step::Answered(self.reply(interest, Outcome::Refused(refusal), keys))
-    }
-
-    /// Nobody has more than is free, so whoever comes next finds room.
-    fn may_open(&self, who: &Who) -> bool {
-        let has = self.remembered.values().filter(|of| of.who == *who).count();
-        has < REMEMBERED_MAX.saturating_sub(self.remembered.len())
     }
 
     /// Agrees upon keys of a session with its user.

@@ -113,7 +113,7 @@ fn a_session_is_opened_once_by_one_interest() {
 fn who_opens_many_sessions_keeps_nobody_from_opening_one() {
     let mut head = TestHead::new();
     let packet = CommandPacket::new(None, Command::OpenSession);
-    for _ in 0..4200 {
+    for _ in 0..16_500 {
         let wire = head.signed(false, &packet);
         if failure(&head.send(&wire)) == Some(HeadFailure::Busy) {
             break;
