@@ -29,7 +29,7 @@ pub use lookup::sorted::SortedListing;
 pub use lookup::stat::{FileKind, Stat, TrustLevel};
 pub use read::nowait::{CachedRead, ComingRead, VerifiedRead};
 pub use read::operation::{RANGES_MAX, RangesRead};
-pub use read::stream::{Extent, Sink};
+pub use read::stream::{Extent, NodeSink, Sink};
 pub use session::client::{Client, LocalFile, TreeOptions};
 pub use session::files::{FILES_OPEN_MAX, SessionOptions};
 pub use session::handle::{ReadCounters, RemoteFile, Session};

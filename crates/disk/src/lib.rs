@@ -22,6 +22,7 @@ pub mod orders;
 mod pacer;
 mod proving;
 pub mod pull;
+mod pulled_tree;
 mod record;
 mod refusal_budget;
 mod rereads;

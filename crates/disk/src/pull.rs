@@ -6,6 +6,7 @@
 //! signed before it is written, and the checksums are computed on the way. [`pull`] blocks until it
 //! is stored or has failed; [`Receiving`] is that without the network.
 
+use std::cell::RefCell;
 use std::io::{self, ErrorKind};
 use std::ops::Range;
 use std::sync::Arc;
@@ -15,7 +16,7 @@ use byname_catalog::id::ContentId;
 use byname_client::{Client, ClientError, Extent};
 use byname_packet::Name;
 use byname_security::key::KeyId;
-use byname_security::tree::{Hash, UNIT_BYTES};
+use byname_security::tree::{Hash, NodeId, UNIT_BYTES};
 use byname_transfer::attributes::Algorithm;
 use byname_transfer::checksums::Summing;
 use byname_transfer::error::ReadError;
@@ -86,6 +87,8 @@ impl Pull {
 pub trait Watch {
     /// So many octets are verified and written.
     fn on_bytes(&mut self, bytes: u64);
+    /// A verified node of the content's tree came.
+    fn on_node(&mut self, _node: NodeId, _values: &[u8]) {}
     /// A step towards stable storage was taken.
     fn on_step(&mut self, _step: Step) {}
     /// True if it is to end.
@@ -132,6 +135,10 @@ impl Watch for Once<'_> {
         }
     }
 
+    fn on_node(&mut self, node: NodeId, values: &[u8]) {
+        self.watch.on_node(node, values);
+    }
+
     fn on_step(&mut self, step: Step) {
         self.watch.on_step(step);
     }
@@ -159,8 +166,10 @@ fn receive(
             Extent::Whole { older }
         }
     };
+    let told = RefCell::new(watch);
+    let mut nodes = |node, values: &[u8]| told.borrow_mut().on_node(node, values);
     let mut sink = |_, octets: &[u8]| {
-        waiting(watch, |watch| {
+        waiting(&mut **told.borrow_mut(), |watch| {
             receiving.write(octets, &mut |bytes| {
                 watch.on_bytes(bytes);
                 match watch.is_stopped() {
@@ -170,7 +179,9 @@ fn receive(
             })
         })
     };
-    match client.fetch(pull.plan(), extent, &mut sink) {
+    let fetched = client.fetch(pull.plan(), extent, (&mut sink, &mut nodes));
+    let watch = told.into_inner();
+    match fetched {
         Ok(_) => waiting(watch, |watch| receiving.finish(pull, &mut |step| watch.on_step(step))),
         Err(error) => Err(receiving.give_up(failure_of(&error))),
     }

@@ -167,12 +167,12 @@ impl OpenDisk {
             signer: config.signer,
             endpoints: config.endpoints,
             server: server.handle(),
+            new_contents: server.new_contents(0),
             events,
         };
         let workers = Workers::start(&shared, limits.pulls_max);
         let workers = workers.map_err(|source| DiskServerError::System { path: root, source })?;
         let service = DiskService::new(orders, machine, workers, told).scrubbing(scrub);
-        let service = service.hashing_ahead(server.new_contents(0));
         let reports = service.reports();
         server.add_service(Box::new(service));
         Ok(DiskServer { server, reports })

@@ -9,10 +9,8 @@ use byname_catalog::id::ContentId;
 use byname_client::Stop;
 use byname_packet::lp::nack_reason;
 use byname_packet::{Data, Name, NameRef, SignError};
-use byname_security::tree::GROUP_BYTES;
 use byname_site::Check;
-use byname_store::{NewContents, Service};
-use byname_transfer::naming::content_path;
+use byname_store::Service;
 use byname_transfer::server::{Arrival, Echo, Now, Outgoing};
 
 use crate::copying::{Copied, CopyWork, Copying};
@@ -20,7 +18,6 @@ use crate::error::StoreFailure;
 use crate::held::{Held, HeldInserts};
 use crate::machine::{Action, Census, DropId, Machine};
 use crate::orders::{Handled, Orders};
-use crate::pull::Kept;
 use crate::refusal_budget::RefusalBudget;
 use crate::rereads::{Reread, Rereads};
 use crate::scrub::Scrub;
@@ -83,7 +80,6 @@ pub struct DiskService {
     rereads: Rereads,
     copying: Copying,
     scrub: Option<Scrub>,
-    new_contents: Option<NewContents>,
     is_fetching: bool,
     fetch_after_ns: u64,
     probe_at_ns: u64,
@@ -113,7 +109,6 @@ impl DiskService {
             rereads: Rereads::default(),
             copying: Copying::default(),
             scrub: None,
-            new_contents: None,
             is_fetching: false,
             fetch_after_ns: 0,
             probe_at_ns: 0,
@@ -129,23 +124,9 @@ impl DiskService {
         Self { scrub: Some(scrub), scrub_at_ns: 0, ..self }
     }
 
-    /// Has what it stores hashed before readers ask: they would wait for that.
-    #[must_use]
-    pub(crate) fn hashing_ahead(self, new_contents: Option<NewContents>) -> Self {
-        Self { new_contents, ..self }
-    }
-
     /// The disk's reports.
     pub fn reports(&self) -> DiskReports {
         self.reports.clone()
-    }
-
-    /// Trees of small contents are made as they are needed.
-    fn hash_ahead(&self, content: ContentId, size: u64) {
-        if let Some(new_contents) = self.new_contents.as_ref().filter(|_| size > GROUP_BYTES as u64)
-        {
-            new_contents.push(content_path(content.inode.0, content.version.0));
-        }
     }
 
     fn handle_event(&mut self, event: Event, now: Now) {
@@ -157,10 +138,7 @@ impl DiskService {
             Event::Pulled(content, outcome) => {
                 self.stops.remove(&content);
                 match outcome {
-                    Ok(Kept { size, .. }) => {
-                        self.report.stored += 1;
-                        self.hash_ahead(content, size);
-                    }
+                    Ok(_) => self.report.stored += 1,
                     Err(_) => self.report.failed += 1,
                 }
                 self.machine.handle_pulled(content, outcome, now_ns);

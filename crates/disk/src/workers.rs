@@ -13,8 +13,9 @@ use byname_client::{Client, ClientConfig, Stop};
 use byname_face::{CommandClock, Exchange, Reply, random_u64};
 use byname_io::{Clock, Connection, Endpoint};
 use byname_packet::{InterestBuilder, Name, Signer};
+use byname_security::tree::NodeId;
 use byname_site::{CommandPacket, Listed, SiteName, Stamp};
-use byname_store::ServerHandle;
+use byname_store::{NewContents, ServerHandle};
 use byname_transfer::server::SharedSigner;
 
 use crate::copying::{Copied, CopyWork, KEPT_TOGETHER};
@@ -24,6 +25,7 @@ use crate::load::LoadMeter;
 use crate::pacer::Pacer;
 use crate::proving::ProofWork;
 use crate::pull::{Kept, Pull, Watch, pull};
+use crate::pulled_tree::PulledTree;
 use crate::rereads::reread;
 use crate::scrub::{ScrubWork, Scrubbed};
 
@@ -31,12 +33,12 @@ use crate::scrub::{ScrubWork, Scrubbed};
 const WRITER_PATIENCE: Duration = Duration::from_secs(5);
 /// Time that the head has for an answer.
 const HEAD_PATIENCE: Duration = Duration::from_secs(4);
+/// Octets that are told of together. A pull that brings less for long has failed.
+const TOLD_BYTES: u64 = 16 << 10;
 /// Time to connect to a forwarder.
 const CONNECT_PATIENCE: Duration = Duration::from_secs(2);
 /// Questions that are sent together.
 const QUESTIONS_MAX: usize = 16;
-/// Octets that are told of together. A pull that brings less for long has failed.
-const TOLD_BYTES: u64 = 16 << 10;
 
 /// What a thread tells the serving one.
 pub enum Event {
@@ -205,6 +207,8 @@ pub(crate) struct Shared {
     pub(crate) signer: SharedSigner,
     pub(crate) endpoints: Vec<Endpoint>,
     pub(crate) server: ServerHandle,
+    /// Takes what is stored, with the trees that it was verified by: readers would wait for those.
+    pub(crate) new_contents: Option<NewContents>,
     pub(crate) events: Sender<Event>,
     pub(crate) load: LoadMeter,
 }
@@ -315,14 +319,18 @@ impl Shared {
             })?,
         };
         ready.set_stop(stop.clone());
-        let mut watch = Progress {
+        let mut progress = Progress {
             shared: self,
             content: work.content,
             stop,
             untold_bytes: 0,
             left_bytes: work.size,
+            tree: PulledTree::begin(work, self.new_contents.as_ref()),
         };
-        let outcome = pull(work, &self.directory, &mut ready, &mut watch);
+        let outcome = pull(work, &self.directory, &mut ready, &mut progress);
+        if outcome.is_ok() {
+            progress.tree.hand_over(work);
+        }
         // A client whose writer or forwarder is gone is not used again.
         if outcome != Err(StoreFailure::Unreachable) {
             *client = Some(ready);
@@ -433,9 +441,14 @@ struct Progress<'a> {
     stop: &'a Stop,
     untold_bytes: u64,
     left_bytes: u64,
+    tree: PulledTree<'a>,
 }
 
 impl Watch for Progress<'_> {
+    fn on_node(&mut self, node: NodeId, values: &[u8]) {
+        self.tree.put(node, values);
+    }
+
     fn is_stopped(&self) -> bool {
         self.stop.is_requested()
     }

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests may panic like tests")]
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::thread;
 
@@ -11,6 +12,7 @@ use byname_disk::pull::{Kept, Pull, Watch, pull};
 use byname_disk::{DiskDirectory, Label, Step, StoreFailure};
 use byname_packet::{DigestSigner, Name};
 use byname_security::key::KeyId;
+use byname_security::tree::{GROUP_BYTES, NodeId, Tree};
 use byname_store::backend::memory::Memory;
 use byname_store::{FileServer, FileServerConfig, MountConfig, MountSource, ServerHandle};
 use byname_transfer::naming::{content_path, content_segment_size};
@@ -81,11 +83,19 @@ fn order(claimed: &[u8]) -> Pull {
 struct Seen {
     bytes: u64,
     steps: Vec<Step>,
+    /// Values of level 1, by node.
+    values: BTreeMap<u64, Vec<u8>>,
 }
 
 impl Watch for Seen {
     fn on_bytes(&mut self, bytes: u64) {
         self.bytes += bytes;
+    }
+
+    fn on_node(&mut self, node: NodeId, values: &[u8]) {
+        if node.level == 1 {
+            self.values.insert(node.index, values.to_vec());
+        }
     }
 
     fn on_step(&mut self, step: Step) {
@@ -117,6 +127,11 @@ fn contents_of_all_shapes_are_stored_with_their_checksums() {
         assert_eq!(kept.checksums.crc32c, crc32c::crc32c(&content), "{len}");
         assert_eq!(kept.checksums.adler32, adler2::adler32_slice(&content), "{len}");
         assert_eq!(seen.steps, Step::ALL);
+        // Of a small one no tree is asked for.
+        let values: Vec<u8> = seen.values.into_values().flatten().collect();
+        let expected =
+            if len > GROUP_BYTES { Tree::of(&content).levels[0].clone() } else { vec![] };
+        assert!(values == expected, "all nodes came, and are told: {len}");
         let object = scene.directory.path().join("disk/objects/05");
         let object = object.join("0000000000000005-0000000000000001");
         assert!(std::fs::read(object).unwrap() == content, "{len}");

@@ -7,12 +7,13 @@
 //! a file cut short while mapped would kill the process. The file's state is compared after the
 //! last read.
 
+use std::fs::File;
 use std::io::ErrorKind;
 use std::os::unix::fs::FileExt;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use byname_security::tree::{Folder, GROUP_BYTES, NODE_BYTES, Shape, Tree, UNIT_BYTES};
+use byname_security::tree::{Folder, GROUP_BYTES, NODE_BYTES, NodeId, Shape, Tree, UNIT_BYTES};
 use byname_transfer::server::{FileState, Hashed, OpId};
 
 use crate::backend::BackendFile;
@@ -68,7 +69,7 @@ pub(crate) struct LargeFile {
 /// One bit a group, in chunks that are made when they are needed: memory follows what was hashed,
 /// not what a file with holes says of its size.
 #[derive(Debug)]
-struct Bits(Box<[OnceLock<BitChunk>]>);
+pub(crate) struct Bits(Box<[OnceLock<BitChunk>]>);
 
 type BitChunk = Box<[AtomicU64; CHUNK_WORDS]>;
 
@@ -77,19 +78,19 @@ const CHUNK_WORDS: usize = 512;
 const CHUNK_BITS: u64 = CHUNK_WORDS as u64 * 64;
 
 impl Bits {
-    fn new(count: u64) -> Self {
+    pub(crate) fn new(count: u64) -> Self {
         Self((0..count.div_ceil(CHUNK_BITS)).map(|_| OnceLock::new()).collect())
     }
 
     /// Sets a bit; true if it was not set before.
-    fn set(&self, at: u64) -> bool {
+    pub(crate) fn set(&self, at: u64) -> bool {
         let chunk = self.0[(at / CHUNK_BITS) as usize]
             .get_or_init(|| Box::new([const { AtomicU64::new(0) }; CHUNK_WORDS]));
         let (word, bit) = place_in_chunk(at);
         chunk[word].fetch_or(bit, Ordering::AcqRel) & bit == 0
     }
 
-    fn get(&self, at: u64) -> bool {
+    pub(crate) fn get(&self, at: u64) -> bool {
         let (word, bit) = place_in_chunk(at);
         let chunk = self.0[(at / CHUNK_BITS) as usize].get();
         chunk.is_some_and(|chunk| chunk[word].load(Ordering::Acquire) & bit != 0)
@@ -214,7 +215,7 @@ impl LargeFile {
         if self.is_over.load(Ordering::Relaxed) {
             return (Hashed::Failed, None);
         }
-        let root = match self.fold() {
+        let root = match fold(&self.shape, &self.tree.file) {
             Ok(root) => root,
             Err(error) => {
                 tracing::error!(%error, "cannot write a hash tree");
@@ -229,29 +230,30 @@ impl LargeFile {
         state_dir.remember(record);
         (Hashed::Root(root), Some(record))
     }
+}
 
-    fn fold(&self) -> std::io::Result<[u8; 32]> {
-        let invalid = |error| std::io::Error::new(ErrorKind::InvalidData, error);
-        let mut folder = Folder::new(self.shape);
-        let mut node = vec![0; NODE_BYTES];
-        let mut written = Ok(());
-        let mut at = 0;
-        let level_bytes = self.shape.level_bytes(1);
-        while at < level_bytes {
-            let len = (level_bytes - at).min(NODE_BYTES as u64) as usize;
-            self.tree.file.read_exact_at(&mut node[..len], TREE_HEADER_BYTES + at)?;
-            let emit = |id: byname_security::tree::NodeId, values: &[u8]| {
-                if id.level > 1 && written.is_ok() {
-                    let offset = crate::state::node_offset(&self.shape, id.level, id.index);
-                    written = self.tree.file.write_all_at(values, offset);
-                }
-            };
-            folder.push_values(&node[..len], emit).map_err(invalid)?;
-            at += len as u64;
-        }
-        written?;
-        folder.finish().map(|root| *root.as_bytes()).map_err(invalid)
+/// Folds level 1 in a tree's file to the root, and writes the levels above.
+pub(crate) fn fold(shape: &Shape, tree: &File) -> std::io::Result<[u8; 32]> {
+    let invalid = |error| std::io::Error::new(ErrorKind::InvalidData, error);
+    let mut folder = Folder::new(*shape);
+    let mut node = vec![0; NODE_BYTES];
+    let mut written = Ok(());
+    let mut at = 0;
+    let level_bytes = shape.level_bytes(1);
+    while at < level_bytes {
+        let len = (level_bytes - at).min(NODE_BYTES as u64) as usize;
+        tree.read_exact_at(&mut node[..len], TREE_HEADER_BYTES + at)?;
+        let emit = |id: NodeId, values: &[u8]| {
+            if id.level > 1 && written.is_ok() {
+                let offset = crate::state::node_offset(shape, id.level, id.index);
+                written = tree.write_all_at(values, offset);
+            }
+        };
+        folder.push_values(&node[..len], emit).map_err(invalid)?;
+        at += len as u64;
     }
+    written?;
+    folder.finish().map(|root| *root.as_bytes()).map_err(invalid)
 }
 
 #[cfg(test)]

@@ -6,7 +6,8 @@
 //! threads that wake the first one. Nothing is ever written into a published tree.
 
 pub mod backend;
-pub mod error;
+pub mod drafts;
+mod error;
 pub mod mirror;
 pub mod prepare;
 pub mod snapshot;
@@ -26,6 +27,7 @@ mod workers;
 pub use backend::posix::Exposure;
 pub use byname_face::RegisterError;
 pub use census::{Census, census};
+pub use drafts::TreeDraft;
 pub use error::{StateError, StoreError};
 pub use mirror::MirrorConfig;
 pub use server::{

@@ -107,7 +107,7 @@ impl FileServer {
     /// Takes contents of a mount that are to be hashed before anybody asks for them; `None` unless
     /// [`FileServerConfig::hashes_ahead`] is set.
     pub fn new_contents(&self, mount: usize) -> Option<NewContents> {
-        self.ahead.as_ref().map(|ahead| ahead.contents(mount))
+        self.ahead.as_ref()?.contents(mount)
     }
 
     /// Opens the state directory and the mounts, and starts the workers.

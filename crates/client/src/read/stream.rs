@@ -6,7 +6,7 @@ use std::io;
 use std::ops::Range;
 
 use byname_packet::{Data, NameRef};
-use byname_security::tree::UNIT_BYTES;
+use byname_security::tree::{NodeId, UNIT_BYTES};
 use byname_transfer::fetch::{FetchConfig, NackKind};
 use byname_transfer::flow::Flow;
 use byname_transfer::reader::{ObjectPlan, Reader, Selection};
@@ -20,6 +20,9 @@ use crate::read::stream_cache::{StreamCache, keep};
 
 /// Takes verified bytes: `(offset in the object, bytes)`.
 pub type Sink<'a> = dyn FnMut(u64, &[u8]) -> io::Result<()> + 'a;
+
+/// Takes the verified nodes of the hash tree that came with them.
+pub type NodeSink<'a> = dyn FnMut(NodeId, &[u8]) + 'a;
 
 /// What is read of a version.
 #[derive(Debug)]
@@ -94,6 +97,7 @@ pub(crate) struct ReadJob<'a> {
     site: Option<StreamCache>,
     older: Option<OlderVersion>,
     outlet: Outlet<'a>,
+    nodes: Option<Box<NodeSink<'a>>>,
     outcome: Option<Result<u64, ClientError>>,
 }
 
@@ -120,7 +124,7 @@ impl<'a> ReadJob<'a> {
         reader.buffer_spans();
         let (next, held, error) = (range.start, BTreeMap::new(), None);
         let outlet = Outlet { sink, range, is_ordered, next, held, held_bytes: 0, error, bytes: 0 };
-        let mut job = ReadJob { reader, site, older, outlet, outcome: None };
+        let mut job = ReadJob { reader, site, older, outlet, nodes: None, outcome: None };
         job.step();
         job
     }
@@ -128,6 +132,11 @@ impl<'a> ReadJob<'a> {
     /// The sink wants nothing before all of it is verified, if it is small.
     pub(crate) fn verify_whole(&mut self) {
         self.reader.verify_whole();
+    }
+
+    /// Has the nodes handed out as well.
+    pub(crate) fn hand_nodes(&mut self, nodes: Box<NodeSink<'a>>) {
+        self.nodes = Some(nodes);
     }
 
     /// Bytes handed out.
@@ -177,13 +186,17 @@ impl<'a> ReadJob<'a> {
 
 impl Job for ReadJob<'_> {
     fn handle_data(&mut self, data: &Data<'_>, is_marked: bool, context: &mut Context<'_>) -> bool {
-        let ReadJob { reader, site, outlet, .. } = self;
+        let ReadJob { reader, site, outlet, nodes, .. } = self;
         let was_taken = reader.handle_data(data, is_marked, context, &mut |offset, bytes| {
             outlet.take(offset, bytes);
             keep(site.as_ref(), offset, bytes);
         });
         if let Some(site) = site {
             site.keep_nodes(reader);
+        } else if let Some(nodes) = nodes {
+            while let Some((node, bytes)) = reader.poll_arrived_node() {
+                nodes(node, bytes);
+            }
         }
         self.step();
         was_taken

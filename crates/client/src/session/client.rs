@@ -23,7 +23,7 @@ use crate::lookup::resolved::ResolvedEntry;
 use crate::lookup::stat::Stat;
 use crate::read::operation::{RangesRead, ReadRequest};
 use crate::read::site_cache::SiteCache;
-use crate::read::stream::{Extent, Sink};
+use crate::read::stream::{Extent, NodeSink, Sink};
 use crate::session::command::{
     Call, ClosedFiles, Command, FileCloser, FileId, ListDetail, OpenTarget, Opened, StreamRequest,
 };
@@ -273,7 +273,8 @@ impl Client {
     /// Reads a version whose plan is known without discovery, to `sink`, in ascending order:
     /// verified by the root of the plan, from the replicas that it names. A small one that is read
     /// whole, without an older one, is handed out as a whole, and its tree asked for only if it is
-    /// not what was signed. Returns the number of bytes.
+    /// not what was signed. Nodes of the tree that came go to `nodes`, each before the bytes that
+    /// it proves; one that came after all of those is left out. Returns the number of bytes.
     ///
     /// # Errors
     /// As [`Client::read_range`].
@@ -281,9 +282,10 @@ impl Client {
         &mut self,
         plan: ObjectPlan,
         extent: Extent,
-        sink: &'a mut Sink<'a>,
+        (sink, nodes): (&'a mut Sink<'a>, &'a mut NodeSink<'a>),
     ) -> Result<u64, ClientError> {
-        self.call(|call| Command::Fetch { plan, extent, sink: Box::new(sink), call })
+        let (sink, nodes) = (Box::new(sink), Box::new(nodes));
+        self.call(|call| Command::Fetch { plan, extent, sink, nodes, call })
     }
 
     fn stream<'a>(

@@ -22,7 +22,7 @@ use crate::lookup::resolved::ResolvedEntry;
 use crate::read::counters::Counters;
 use crate::read::nowait::NowaitReads;
 use crate::read::operation::{RangesRead, ReadRequest};
-use crate::read::stream::{Extent, Sink};
+use crate::read::stream::{Extent, NodeSink, Sink};
 use crate::session::queue;
 
 /// An open file of an executor.
@@ -131,6 +131,7 @@ pub(crate) enum Command<'a> {
         plan: ObjectPlan,
         extent: Extent,
         sink: Box<Sink<'a>>,
+        nodes: Box<NodeSink<'a>>,
         call: Call<'a, u64>,
     },
     Stream {

@@ -38,7 +38,7 @@ use crate::lookup::list_job::{ListJob, Wanted};
 use crate::lookup::listing::Listing;
 use crate::lookup::name::LookupJob;
 use crate::read::operation::{RangesRead, ReadRequest};
-use crate::read::stream::{Extent, ReadJob, Sink, StreamSource};
+use crate::read::stream::{Extent, NodeSink, ReadJob, Sink, StreamSource};
 use crate::session::answer::DiskAnswer;
 use crate::session::command::{
     Call, Command, FileId, ListDetail, OpenTarget, Opened, StreamRequest,
@@ -149,7 +149,9 @@ impl<'a> Executor<'a> {
                 self.open(target, call, now_ns);
             }
             Command::Read { file, request, reply } => self.read(file, request, reply),
-            Command::Fetch { plan, extent, sink, call } => self.fetch((plan, extent), sink, call),
+            Command::Fetch { plan, extent, sink, nodes, call } => {
+                self.fetch((plan, extent), (sink, nodes), call);
+            }
             Command::Stream { request, call } => self.stream(request, call),
             Command::Download { name, target, options, call } => {
                 self.download(name, target, options, call);
@@ -205,7 +207,7 @@ impl<'a> Executor<'a> {
     fn fetch(
         &mut self,
         (plan, extent): (ObjectPlan, Extent),
-        sink: Box<Sink<'a>>,
+        (sink, nodes): (Box<Sink<'a>>, Box<NodeSink<'a>>),
         call: Call<'a, u64>,
     ) {
         let config = &self.state.config;
@@ -219,6 +221,7 @@ impl<'a> Executor<'a> {
         };
         let source = StreamSource { plan, site: None, older };
         let mut job = ReadJob::new(source, range, true, fetch, sink);
+        job.hand_nodes(nodes);
         if is_all_new {
             job.verify_whole();
         }

@@ -105,7 +105,9 @@ fn a_pull_whose_writer_has_no_route_any_more_ends_at_once() {
         hints: Vec::new(),
     };
     let whole = Extent::Whole { older: None };
-    let error = client.fetch(plan, whole, &mut |_, _| Ok(())).expect_err("the writer is gone");
+    let error = client
+        .fetch(plan, whole, (&mut |_, _| Ok(()), &mut |_, _| {}))
+        .expect_err("the writer is gone");
     assert!(matches!(error, ClientError::Read(ReadError::NoRoute { .. })), "{error:?}");
     // Asked every 100 ms for 0.7 s; every 0.8 s for a minute before it was so.
     let (_, of_one) = *asked.lock().expect("no panic");

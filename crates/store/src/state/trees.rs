@@ -96,6 +96,13 @@ pub struct TreeWriter {
     is_kept: bool,
 }
 
+impl TreeWriter {
+    /// It is the tree of this state.
+    pub(crate) fn set_state(&mut self, of: &FileState) {
+        self.fingerprint = of.fingerprint;
+    }
+}
+
 impl Drop for TreeWriter {
     fn drop(&mut self) {
         if !self.is_kept {

@@ -3,7 +3,8 @@
 //! A file waits until it has not changed for a while, longer if it is large, so that one that keeps
 //! being written is not hashed again and again. Then a thread of the lowest priority hashes it as a
 //! worker would. What finds no room here, or changes meanwhile, is hashed when it is asked for.
-//! Contents of a site do not change, and are handed over when they are whole ([`NewContents`]).
+//! Contents of a site do not change, and are handed over when they are whole ([`NewContents`]); if
+//! with the tree that they were verified by ([`TreeDraft`]), nothing is left to be hashed.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,6 +17,7 @@ use byname_transfer::server::{FileStat, OpId, Quiet};
 
 use super::counters::WatchCounters;
 use crate::backend::{Backend, BackendFile, Found};
+use crate::drafts::TreeDraft;
 use crate::error::StoreError;
 use crate::hashing::{FILE_BYTES_MAX, LargeFile, Turn, small_tree};
 use crate::state::{RootRecord, StateDir, is_small};
@@ -40,14 +42,29 @@ type NewFile = (usize, Vec<u8>);
 #[derive(Debug, Clone)]
 pub struct NewContents {
     new_files: Arc<NewFiles>,
+    backend: Arc<dyn Backend>,
+    state: Arc<StateDir>,
     mount: usize,
 }
 
 impl NewContents {
-    /// The content at this path is whole. Never waits; what finds no room is hashed when it is
-    /// asked for.
-    pub fn push(&self, path: Vec<u8>) {
-        self.new_files.push_after((self.mount, path), Duration::ZERO);
+    /// The tree of a content that is on its way; `None` of a small one, whose tree is made as it is
+    /// needed, and if nothing can be written.
+    pub fn draft(&self, size: u64, root: [u8; 32]) -> Option<TreeDraft> {
+        if is_small(size) { None } else { TreeDraft::new(&self.state, size, root) }
+    }
+
+    /// The content at this path is whole, and this its tree, if it came. Otherwise it is hashed;
+    /// what finds no room for that, when it is asked for.
+    pub fn push(&self, path: Vec<u8>, draft: Option<TreeDraft>) {
+        let root = draft.and_then(|draft| match self.backend.locate(&path) {
+            Ok(Found::File(file)) => draft.finish(&*file, &self.state),
+            _ => None,
+        });
+        match root {
+            Some(root) => self.new_files.push_root(root),
+            None => self.new_files.push_after((self.mount, path), Duration::ZERO),
+        }
     }
 }
 
@@ -56,6 +73,8 @@ impl NewContents {
 struct Queue {
     due: BTreeMap<(Instant, u64), NewFile>,
     known: HashSet<NewFile>,
+    /// Roots that are known and not durable.
+    roots: Vec<RootRecord>,
     path_bytes: usize,
     pushed: u64,
     is_over: bool,
@@ -106,8 +125,24 @@ impl NewFiles {
         }
     }
 
-    /// The next file whose time has come; `None` if none has and `is_patient` is false, or it is
-    /// over.
+    /// A root is to be made durable. One that finds no room is computed when it is asked for after
+    /// a restart.
+    fn push_root(&self, root: RootRecord) {
+        let mut queue = self.queue();
+        if queue.roots.len() < FILES_MAX {
+            queue.roots.push(root);
+            drop(queue);
+            self.ready.notify_one();
+        }
+    }
+
+    /// Roots to be made durable.
+    fn take_roots(&self) -> Vec<RootRecord> {
+        std::mem::take(&mut self.queue().roots)
+    }
+
+    /// The next file whose time has come; `None` if none has and `is_patient` is false or there are
+    /// roots, or it is over.
     fn next(&self, is_patient: bool) -> Option<NewFile> {
         let mut queue = self.queue();
         loop {
@@ -122,7 +157,7 @@ impl NewFiles {
                 queue.path_bytes -= file.1.len();
                 return Some(file);
             }
-            if !is_patient {
+            if !is_patient || !queue.roots.is_empty() {
                 return None;
             }
             queue = match due {
@@ -139,6 +174,8 @@ impl NewFiles {
 /// The thread that hashes. Dropping stops it.
 pub(crate) struct AheadThread {
     new_files: Arc<NewFiles>,
+    backends: Vec<Arc<dyn Backend>>,
+    state: Arc<StateDir>,
     is_over: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
@@ -153,8 +190,14 @@ impl AheadThread {
         (quiet, attributes): (Option<Quiet>, bool),
     ) -> Result<Self, StoreError> {
         let is_over = Arc::new(AtomicBool::new(false));
-        let (over, files) = (is_over.clone(), new_files.clone());
-        let ahead = Ahead { new_files: files, backends, state, quiet, attributes, is_over: over };
+        let ahead = Ahead {
+            new_files: new_files.clone(),
+            backends: backends.clone(),
+            state: state.clone(),
+            quiet,
+            attributes,
+            is_over: is_over.clone(),
+        };
         let body = move || {
             // Not allowed: it then reads as eagerly as others.
             let _ = rustix::process::setpriority_process(None, AHEAD_NICE);
@@ -162,14 +205,16 @@ impl AheadThread {
         };
         let thread = Builder::new().name("byname-ahead".to_owned()).spawn(body);
         let thread = Some(thread.map_err(StoreError::Thread)?);
-        Ok(Self { new_files, is_over, thread })
+        Ok(Self { new_files, backends, state, is_over, thread })
     }
 }
 
 impl AheadThread {
-    /// Takes contents of a mount.
-    pub(crate) fn contents(&self, mount: usize) -> NewContents {
-        NewContents { new_files: self.new_files.clone(), mount }
+    /// Takes contents of a mount, if there is one of this number.
+    pub(crate) fn contents(&self, mount: usize) -> Option<NewContents> {
+        let backend = self.backends.get(mount)?.clone();
+        let (new_files, state) = (self.new_files.clone(), self.state.clone());
+        Some(NewContents { new_files, backend, state, mount })
     }
 
     pub(crate) fn counters(&self) -> Arc<WatchCounters> {
@@ -204,6 +249,7 @@ impl Ahead {
         loop {
             let next = self.new_files.next(roots.is_empty());
             let is_idle = next.is_none();
+            roots.append(&mut self.new_files.take_roots());
             if let Some(file) = next {
                 roots.extend(self.hash(file));
             }
