@@ -62,6 +62,16 @@ fn replicas_follow_the_tree_the_pattern_and_the_command() {
     assert_eq!(site.run(&["policy", "ls", "--json"]).ok().stdout(), "");
 
     site.op(&["put", local, "/lab/f", "--space", "tape"]).fails_with(1, "not enough disks");
+    for whose in [&["/lab/scratch"][..], &["--pattern", "*.tape"]] {
+        let told = |space| {
+            let words = [&["policy", "set"], whose, &["--space", space]].concat();
+            site.run(&words).ok().stderr()
+        };
+        let (none, some) = (told("tape"), told("main"));
+        assert!(none.contains("no disk is in the space tape yet"), "{none}");
+        assert_eq!(some, "", "{whose:?}");
+    }
+    site.run(&["policy", "rm", "--pattern", "*.tape"]).ok();
     site.run(&["policy", "set", "/lab"]).fails_with(2, "--receipts, --space or --versions");
     site.run(&["policy", "set", "/lab", "--replicas", "17"]).fails_with(2, "17");
     let contradicts = ["policy", "set", "/lab", "--replicas", "1", "--receipts", "2"];

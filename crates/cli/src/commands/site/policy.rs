@@ -113,7 +113,10 @@ pub(super) fn run(args: &Args, paths: &Paths) -> Outcome {
             if let Some(pattern) = pattern {
                 let (pattern, changes) = (pattern.clone(), Some(changes));
                 let command = Command::SetPattern { pattern, changes };
-                return Ok(site.session(paths)?.run(command).map(drop)?);
+                let mut session = site.session(paths)?;
+                session.run(command)?;
+                tell_of_no_disks(policy, session.query("disks"));
+                return Ok(());
             }
             let (mut tree, names) = open_tree(site, names, paths)?;
             names.iter().try_for_each(|name| match recursive {
@@ -125,12 +128,25 @@ pub(super) fn run(args: &Args, paths: &Paths) -> Outcome {
                     };
                     each_below((&mut tree, name), false, act)
                 }
-            })
+            })?;
+            tell_of_no_disks(policy, tree.ask("disks"));
+            Ok(())
         }
         PolicyCommand::Rm { pattern, site } => {
             let command = Command::SetPattern { pattern: pattern.clone(), changes: None };
             Ok(site.session(paths)?.run(command).map(drop)?)
         }
+    }
+}
+
+/// A space is a word on disks: one that none of them has is not made by using it.
+fn tell_of_no_disks<E>(policy: &PolicyArgs, disks: Result<Vec<Value>, E>) {
+    // Who may not see disks is told when he writes.
+    if let (Some(space), Ok(disks)) = (&policy.space, disks)
+        && !disks.iter().any(|disk| disk["space"] == space.as_str())
+    {
+        let note = format!("no disk is in the space {space} yet: nothing can be written to it");
+        output::err_line(&note);
     }
 }
 
