@@ -1,7 +1,6 @@
 """Authentication stays XRootD's; who it is stands in the log of opens."""
 
 import json
-import os
 import pathlib
 import shutil
 import sys
@@ -9,7 +8,7 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 
 from door import DoorCase  # noqa: E402  (the path above must come first)
-from harness import xrootd  # noqa: E402
+from harness import kdc, xrootd  # noqa: E402
 from harness.lab import wait_until  # noqa: E402
 from issuer import address, token  # noqa: E402
 from serving import CHECKSUM_LINES, Serving  # noqa: E402
@@ -25,33 +24,8 @@ base_path = /
 map_subject = true
 """
 
-KDC, KADMIN, KDB = (f"/usr/sbin/{name}" for name in ("krb5kdc", "kadmin.local", "kdb5_util"))
-REALM = "LAB.TEST"
 SERVICE = "host/localhost"
 KDC_PORT = 8888
-CLIENT_CONF = f"""[libdefaults]
-default_realm = {REALM}
-dns_lookup_kdc = false
-dns_lookup_realm = false
-dns_canonicalize_hostname = false
-rdns = false
-[realms]
-{REALM} = {{
- kdc = 127.0.0.1:{KDC_PORT}
-}}
-[domain_realm]
-localhost = {REALM}
-"""
-KDC_CONF = f"""[kdcdefaults]
-kdc_listen = 127.0.0.1:{KDC_PORT}
-kdc_tcp_listen = 127.0.0.1:{KDC_PORT}
-[realms]
-{REALM} = {{{{
- database_name = {{folder}}/principal
- key_stash_file = {{folder}}/stash
- acl_file = {{folder}}/acl
-}}}}
-"""
 
 
 class Security(DoorCase, Serving):
@@ -111,53 +85,21 @@ class Kerberos(Security):
 
     def setUp(self):
         super().setUp()
-        absent = [path for path in (KDC, KADMIN, KDB) if not os.access(path, os.X_OK)]
-        if absent:
-            self._missing(f"there is no {absent[0]} (scripts/setup --for test)")
-
-    def configure(self):
-        """The files that say where everything is."""
-        folder = self.node.path("kdc/.keep").parent
-        folder.chmod(0o711)
-        client, server = folder / "krb5.conf", folder / "kdc.conf"
-        client.write_text(CLIENT_CONF)
-        server.write_text(KDC_CONF.format(folder=folder))
-        client.chmod(0o644)
-        self.env = {"KRB5_CONFIG": str(client), "KRB5_KDC_PROFILE": str(server)}
-        return folder
-
-    def run_ok(self, *argv, env=None):
-        """A command that has to succeed."""
-        self.assert_ok(self.node.run(argv, {**self.env, **(env or {})}))
-
-    def start(self):
-        """A realm with alice and the door's service in it; their keys."""
-        folder = self.configure()
-        self.run_ok(KDB, "create", "-s", "-r", REALM, "-P", "secret")
-        keys = {}
-        for name in ("alice", SERVICE):
-            keys[name] = folder / f"{name.replace('/', '-')}.keytab"
-            self.run_ok(KADMIN, "-r", REALM, "-q", f"addprinc -randkey {name}")
-            self.run_ok(KADMIN, "-r", REALM, "-q", f"ktadd -k {keys[name]} {name}")
-        self.node.start("kdc", [KDC, "-n", "-r", REALM], self.env)
-        return keys
+        if why := kdc.missing():
+            self._missing(why)
 
     def test_with_a_ticket_and_without(self):
         self.folder = self.content()
-        keys = self.start()
+        realm = kdc.Realm(self.node, KDC_PORT)
+        keys = realm.start("alice", SERVICE)
         service = self.give(keys[SERVICE], "krb5.keytab")
         door = self.door(self.publish(self.folder), *SECURE,
-                         f"sec.protocol krb5 {service} {SERVICE}@{REALM}",
-                         "sec.protbind * only krb5", env=self.env)
-        ticket = {**self.env, "KRB5CCNAME": f"FILE:{self.lab.path('ticket')}",
-                  "XrdSecPROTOCOL": "krb5"}
+                         f"sec.protocol krb5 {service} {SERVICE}@{kdc.NAME}",
+                         "sec.protbind * only krb5", env=realm.env)
+        own = {"KRB5CCNAME": f"FILE:{self.lab.path('ticket')}", "XrdSecPROTOCOL": "krb5"}
+        ticket = {**realm.env, **own}
         self.assert_refused(door, ticket)
-
-        def has_ticket():
-            argv = ["kinit", "-k", "-t", keys["alice"], "alice"]
-            return self.node.run(argv, ticket).code == 0
-
-        wait_until(has_ticket, "a ticket")
+        wait_until(lambda: realm.has_ticket(keys["alice"], "alice", own), "a ticket")
         self.assert_served_to(door, ticket, "krb5", "alice")
 
 
