@@ -99,12 +99,36 @@ fn run_for_user(
         Command::RecallKey { name } => execution.recall_key(name),
         Command::RenewSession => execution.renew_session(request.session),
         Command::EndSession => execution.close_session(request.session),
-        administration => {
-            if !execution.caller.is_operator {
-                return Err(Refusal::NotOperator.into());
-            }
-            run_for_operator(execution, administration)
+        command if execution.caller.is_operator && command.is_administration() => {
+            run_for_operator(execution, command)
         }
+        _ => Err(Refusal::NotOperator.into()),
+    }
+}
+
+impl Command {
+    /// True if it is for operators alone.
+    pub fn is_administration(&self) -> bool {
+        matches!(
+            self,
+            Self::SetUser { .. }
+                | Self::AddKey(_)
+                | Self::RemoveKey { .. }
+                | Self::SetDoor(_)
+                | Self::RemoveDoor { .. }
+                | Self::AddDisk(_)
+                | Self::SetDisk { .. }
+                | Self::RemoveDisk { .. }
+                | Self::DropReplica { .. }
+                | Self::SetPolicy { .. }
+                | Self::SetVersions { .. }
+                | Self::SetTrash { .. }
+                | Self::SetPattern { .. }
+                | Self::SetLimits { .. }
+                | Self::MakeTree { .. }
+                | Self::TrimLog { .. }
+                | Self::RaiseEpoch { .. }
+        )
     }
 }
 

@@ -9,7 +9,7 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 
 use byname_catalog::id::DiskId;
-use byname_catalog::{Caller, Failure, Key, KeyHolder, Reader, Refusal, Session};
+use byname_catalog::{Caller, Command, Failure, Key, KeyHolder, Reader, Refusal, Session};
 use byname_packet::{Data, Interest, KeyLocator, NameRef};
 use byname_security::cert::{Certificate, KEY_COMPONENT};
 use byname_security::key::PublicKey;
@@ -120,6 +120,20 @@ pub(crate) struct Sender {
     pub(crate) key: PublicKey,
     /// Name of that key.
     pub(crate) key_name: Vec<u8>,
+    /// The user has lent it: it acts for him, and for no longer than that.
+    pub(crate) is_lent: bool,
+}
+
+impl Sender {
+    /// True if the key may have this done, whoever it is of. What a lent one does must end with it,
+    /// so it makes no keys and no users; and of loans it ends its own alone.
+    pub(crate) fn may(&self, command: &Command) -> bool {
+        let is_bound = match command {
+            Command::RecallKey { name } => *name != self.key_name,
+            other => other.is_administration(),
+        };
+        !(self.is_lent && is_bound)
+    }
 }
 
 /// Verifies packets against the keys of one committed state.
@@ -155,7 +169,8 @@ impl<'a> Keys<'a> {
             _ => return Err(other_holder(locator)),
         };
         let key_name = key_name(locator_name).map(|name| name.value().to_vec());
-        Ok(Sender { who, key, key_name: key_name.unwrap_or_default() })
+        let is_lent = row.loan.is_some();
+        Ok(Sender { who, key, key_name: key_name.unwrap_or_default(), is_lent })
     }
 
     /// The certificate of the key that an Interest names.

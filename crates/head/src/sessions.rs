@@ -36,6 +36,7 @@ const AHEAD_MAX: u64 = 1 << 16;
 pub(crate) struct Holder {
     pub(crate) who: Who,
     pub(crate) certificate: Certificate,
+    pub(crate) is_lent: bool,
 }
 
 /// An agreement.
@@ -182,6 +183,7 @@ impl SessionTable {
             who,
             key: holder.certificate.public_key().clone(),
             key_name: key_name.unwrap_or_default(),
+            is_lent: holder.is_lent,
         };
         Ok(Ok(Opened { sender, session, keys: Arc::clone(&entry.keys), is_repeated }))
     }

@@ -37,6 +37,11 @@ fn a_lent_key_acts_as_its_user_until_it_is_recalled() {
     let refused = by_lent(&site, &anna, "job", &lent);
     assert!(said(&refused).contains("only a key that operators added lends"), "{}", said(&refused));
     assert!(!anna.home.path().join("another").exists(), "nothing is left of it");
+    anna.run(&["site", "user", "lend", "another", "--for", "1h", "--site", "/lab"]).ok();
+    let recall = ["site", "user", "recall", "another", "--site", "/lab"];
+    let refused = by_lent(&site, &anna, "job", &recall);
+    assert!(said(&refused).contains("nor ends other loans"), "{}", said(&refused));
+    anna.run(&recall).ok();
     let loans = ["site", "user", "loans", "--site", "/lab"];
     assert!(anna.run(&loans).ok().stdout().contains(&key));
     assert!(!bert.run(&loans).ok().stdout().contains(&key));

@@ -102,6 +102,11 @@ impl Executor {
             return self.answer_query(interest, (&caller, opened), unix_ns).map(Step::Answered);
         }
         let packet = CommandPacket::decode(&self.site, interest)?;
+        if !sender.may(&packet.command) {
+            // Not executed, so the session goes on with the same number.
+            let reason = "a lent key neither administers the site nor ends other loans".to_owned();
+            return Err(Refused(HeadFailure::NotAuthentic, reason));
+        }
         let request = packet.catalog_request();
         if let Some(opened) = &opened
             && request.as_ref().map(|request| request.session) != Some(opened.session)
@@ -235,7 +240,8 @@ fn holder(
         let reason = "keys are agreed upon under a signature".to_owned();
         return Err(Refused(HeadFailure::NotAuthentic, reason));
     }
-    Ok(Holder { who: sender.who, certificate: keys.certificate(interest)? })
+    let (who, is_lent) = (sender.who, sender.is_lent);
+    Ok(Holder { who, certificate: keys.certificate(interest)?, is_lent })
 }
 
 /// Parameters of an Interest.

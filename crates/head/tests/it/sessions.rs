@@ -182,6 +182,46 @@ fn keys_end_with_the_key_of_their_user() {
     assert_eq!(failure(anna.run(&mut head, "f")), NO_KEYS);
 }
 
+/// Otherwise whoever got hold of an operator's token would make himself a key that stays.
+#[test]
+fn what_a_lent_key_does_ends_with_it() {
+    let mut head = TestHead::new();
+    let lent = Holder::new(9, &head.site.user("op"));
+    let other = Holder::new(10, &head.site.user("op"));
+    let key_name = |of: &Holder| of.certificate.key_name().value().to_vec();
+    for holder in [&lent, &other] {
+        done(head.run(
+            true,
+            Command::LendKey(LendKey {
+                lender: b"whoever".to_vec(),
+                name: key_name(holder),
+                certificate: holder.certificate.wire().to_vec(),
+                expires_ns: NOW_NS + 20 * MINUTE_NS,
+            }),
+        ));
+    }
+    let (lent_name, other_name) = (key_name(&lent), key_name(&other));
+    let own = std::mem::replace(&mut head.operator, lent);
+    let thief = Holder::new(11, &head.site.user("op"));
+    for command in [
+        add_key(KeyHolder::User("op".into()), &thief),
+        Command::SetUser { user: "eve".into(), groups: Vec::new(), is_operator: true },
+        Command::RemoveKey { name: key_name(&own) },
+        Command::RecallKey { name: other_name.clone() },
+    ] {
+        let refused = head.run(true, command.clone()).outcome;
+        let Outcome::Failed { failure, reason } = refused else {
+            panic!("{command:?}: {refused:?}")
+        };
+        assert_eq!(failure, HeadFailure::NotAuthentic, "{command:?}");
+        assert!(reason.contains("a lent key"), "{reason}");
+    }
+    done(head.run(true, Command::MakeDirectory { place: place("as-ever"), mode: 0o755 }));
+    done(head.run(true, Command::RecallKey { name: lent_name }));
+    head.operator = own;
+    done(head.run(true, Command::RecallKey { name: other_name }));
+}
+
 #[test]
 fn a_lent_key_signs_for_its_user_until_its_time_is_over() {
     let mut head = TestHead::new();
