@@ -20,11 +20,13 @@ use byname_packet::{Data, Interest, KeyLocator, Name};
 
 use crate::cert::{Certificate, is_key_locator};
 use crate::key::KeyId;
-use crate::trust::{Anchor, Decision, Signed, TrustError, TrustPolicy, Trusted, Validator};
+use crate::trust::{
+    Anchor, CHAIN_MAX, Decision, Signed, TrustError, TrustPolicy, Trusted, Validator,
+};
 use crate::verify::VerifyKey;
 use form::Form;
 
-pub use replay::{GRACE_MS, KEYS_MAX, Replay, ReplayError};
+pub use replay::{GRACE_MS, KEYS_MAX, Replay, ReplayError, SIGNERS_MAX};
 
 const SECOND_NS: u64 = 1_000_000_000;
 const MILLISECOND_NS: u64 = 1_000_000;
@@ -41,10 +43,13 @@ struct State {
     replay: Replay,
 }
 
-/// Who signed, and where that key may register.
+/// Who signed, where that key may register, and until when.
 struct Signer {
     key: KeyId,
+    /// The key that the operator allowed, if it is that, or else the one that it has certified.
+    below_anchor: KeyId,
     may_register: Vec<Name>,
+    until_s: u64,
 }
 
 impl AnchorVerifier {
@@ -83,8 +88,9 @@ impl CommandVerifier for AnchorVerifier {
             Ok(signer) => signer,
             Err(verdict) => return verdict,
         };
-        match state.replay.admit(signer.key, form.time_ms, unix_ns / MILLISECOND_NS) {
-            Ok(()) => Verdict::Allowed { may_register: signer.may_register },
+        let Signer { key, below_anchor, may_register, until_s } = signer;
+        match state.replay.admit((below_anchor, key), form.time_ms, unix_ns / MILLISECOND_NS) {
+            Ok(()) => Verdict::Allowed { may_register, until_s },
             Err(error) => refused(error),
         }
     }
@@ -96,7 +102,7 @@ impl CommandVerifier for AnchorVerifier {
         };
         let signed = Signed { name: prefix.view(), ..Signed::from(announcement) };
         match self.state().judge(&signed, unix_ns) {
-            Ok(signer) => Verdict::Allowed { may_register: signer.may_register },
+            Ok(Signer { may_register, until_s, .. }) => Verdict::Allowed { may_register, until_s },
             Err(verdict) => verdict,
         }
     }
@@ -114,14 +120,35 @@ impl State {
             return result;
         }
         match self.validator.check(signed, now_s) {
-            Decision::Trusted(Trusted::Anchored { key, .. }) => {
-                Ok(Signer { key, may_register: vec![signed.name.to_name()] })
+            Decision::Trusted(Trusted::Anchored { key, anchor }) => {
+                let (below_anchor, until_s) = self.chain(signed, anchor.key);
+                let may_register = vec![signed.name.to_name()];
+                Ok(Signer { key, below_anchor, may_register, until_s })
             }
             // Only policies that this verifier never has lead here.
             Decision::Trusted(_) => Err(refused("the signer is not known")),
             Decision::Refused(error) => Err(refused(explain(&error))),
             Decision::NeedCertificate(name) => Err(Verdict::NeedCertificate(name)),
         }
+    }
+
+    /// The key that an anchor has certified, of a chain that was found to lead there, and when the
+    /// first of its certificates ends.
+    fn chain(&mut self, signed: &Signed<'_>, anchor: KeyId) -> (KeyId, u64) {
+        let (mut below, mut until_s) = (anchor, u64::MAX);
+        let Some(KeyLocator::Name(locator)) = signed.key_locator else { return (below, until_s) };
+        let mut locator = locator.to_name();
+        for _ in 0..CHAIN_MAX {
+            let Some(certificate) = self.validator.certificate(locator.view()) else { break };
+            until_s = until_s.min(certificate.validity().not_after_s);
+            if certificate.key_id() == anchor {
+                break;
+            }
+            below = certificate.key_id();
+            let Some(issuer) = certificate.issuer() else { break };
+            locator = issuer.to_name();
+        }
+        (below, until_s)
     }
 
     /// The answer if the signer's own key is an anchor; `None` if not, or not known yet.
@@ -153,7 +180,8 @@ impl State {
             let name = certificate.name().to_name();
             return Some(Err(refused(format!("the certificate {name} is not valid now"))));
         }
-        Some(Ok(Signer { key, may_register }))
+        let until_s = certificate.validity().not_after_s;
+        Some(Ok(Signer { key, below_anchor: key, may_register, until_s }))
     }
 
     /// The certificate that says until when an allowed key counts: this one if the operator gave

@@ -50,7 +50,9 @@ impl Commands<'_> {
         let is_full = authority == Authority::Full;
         if is_announcement(module, verb) {
             return rib::announced(call)
-                .and_then(|packet| rib::announce(turn, call.asker.face, &packet, is_full))
+                .and_then(|packet| {
+                    rib::announce(turn, call.asker.face, &packet, (is_full, u64::MAX))
+                })
                 .into();
         }
         let (command, takes, request) = match read_request(call) {

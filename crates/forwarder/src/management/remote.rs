@@ -16,7 +16,7 @@ use super::action::{Asker, Turn};
 use super::awaited::{Awaited, PATIENCE_NS, Purpose};
 use super::fields::Command;
 use super::request::{
-    Call, CommandOutcome, is_announcement, is_signed, module_and_verb, read_request,
+    Call, CommandOutcome, Request, is_announcement, is_signed, module_and_verb, read_request,
 };
 use super::response::{self, PREFIX_LEN, bad, forbidden};
 use super::rib;
@@ -267,10 +267,11 @@ fn judge(turn: &mut Turn<'_>, settings: &Settings, call: &Call<'_>) -> Next {
         Verdict::Refused(reason) => {
             Next::Answer(forbidden(format!("{reason}; {}", advice(turn, call))))
         }
-        Verdict::Allowed { may_register } => {
+        Verdict::Allowed { may_register, until_s } => {
+            let by = (may_register.as_slice(), until_s);
             let result = match announcement.and_then(Result::ok) {
-                Some(packet) => announce(turn, call, &packet, &may_register),
-                None => carry_out(turn, call, &may_register),
+                Some(packet) => announce(turn, call, &packet, by),
+                None => carry_out(turn, call, by),
             };
             Next::Answer(result.unwrap_or_else(|refusal| refusal))
         }
@@ -281,18 +282,18 @@ fn announce(
     turn: &mut Turn<'_>,
     call: &Call<'_>,
     packet: &Data<'_>,
-    may_register: &[Name],
+    (may_register, until_s): (&[Name], u64),
 ) -> Result<ControlResponse, ControlResponse> {
     let found = PrefixAnnouncement::from_data(packet)
         .map_err(|error| bad(format!("malformed prefix announcement: {error}")))?;
     check_prefix(turn, found.prefix.view(), may_register, call)?;
-    rib::announce(turn, call.asker.face, packet, false)
+    rib::announce(turn, call.asker.face, packet, (false, until_s))
 }
 
 fn carry_out(
     turn: &mut Turn<'_>,
     call: &Call<'_>,
-    may_register: &[Name],
+    (may_register, until_s): (&[Name], u64),
 ) -> Result<ControlResponse, ControlResponse> {
     let (command, takes, request) = read_request(call)?;
     if let Some(complaint) = takes.complaint(&request.parameters) {
@@ -303,7 +304,7 @@ fn carry_out(
         return Err(forbidden("another machine may only register routes to itself"));
     }
     match command {
-        Command::RibRegister => rib::register(turn, &request),
+        Command::RibRegister => rib::register(turn, &Request { until_s, ..request }),
         Command::RibUnregister => rib::unregister(turn, &request),
         _ => Err(forbidden("no such command here")),
     }

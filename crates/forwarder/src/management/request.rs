@@ -32,6 +32,8 @@ pub(super) struct Request<'a> {
     pub(super) parameters: ControlParameters,
     /// True if the asker may do anything; set once that is known.
     pub(super) has_full_authority: bool,
+    /// Until when the sender may do it, in seconds since 1970.
+    pub(super) until_s: u64,
 }
 
 impl Request<'_> {
@@ -106,6 +108,7 @@ pub(super) fn read_request<'a>(
         None | Some(0) => call.asker.face,
         Some(id) => FaceId(id),
     };
-    let request = Request { asker: call.asker, face, name, parameters, has_full_authority: false };
+    let (asker, has_full_authority, until_s) = (call.asker, false, u64::MAX);
+    let request = Request { asker, face, name, parameters, has_full_authority, until_s };
     Ok((command, takes, request))
 }

@@ -33,11 +33,13 @@ pub(super) fn register(
         origin: origin(parameters)?,
         cost: parameters.cost.unwrap_or(0),
         flags,
-        expires_ns: parameters.expiration_period_ms.and_then(|ms| after_ms(turn.now_ns, ms)),
+        expires_ns: None,
     };
-    add(turn, prefix, route, request.has_full_authority)?;
     // A period that means for ever is repeated too: the body holds what was asked for.
-    Ok(registered(prefix, &route, parameters.expiration_period_ms))
+    let period_ms = allowed_ms(turn, parameters.expiration_period_ms, request.until_s);
+    let route = Route { expires_ns: period_ms.and_then(|ms| after_ms(turn.now_ns, ms)), ..route };
+    add(turn, prefix, route, request.has_full_authority)?;
+    Ok(registered(prefix, &route, period_ms))
 }
 
 pub(super) fn unregister(
@@ -56,12 +58,20 @@ pub(super) fn unregister(
     }))
 }
 
+/// The period for which a route stays that was asked for so long (`None`: for ever), by who may do
+/// that until then: no route outlives the right to it.
+fn allowed_ms(turn: &Turn<'_>, asked_ms: Option<u64>, until_s: u64) -> Option<u64> {
+    let until_ms = until_s.saturating_mul(1000);
+    let left_ms = (until_ms < u64::MAX).then(|| until_ms.saturating_sub(turn.unix_ms()));
+    asked_ms.into_iter().chain(left_ms).min()
+}
+
 /// Makes a route of an announcement.
 pub(super) fn announce(
     turn: &mut Turn<'_>,
     face: FaceId,
     packet: &Data<'_>,
-    has_full_authority: bool,
+    (has_full_authority, until_s): (bool, u64),
 ) -> Result<ControlResponse, ControlResponse> {
     let found = PrefixAnnouncement::from_data(packet)
         .map_err(|error| bad(format!("malformed prefix announcement: {error}")))?;
@@ -75,6 +85,7 @@ pub(super) fn announce(
         }
         period_ms = period_ms.min(end_ms - unix_ms);
     }
+    let period_ms = allowed_ms(turn, Some(period_ms), until_s).unwrap_or(period_ms);
     let route = Route {
         face,
         origin: route_origin::PREFIX_ANNOUNCEMENT,

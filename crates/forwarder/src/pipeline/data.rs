@@ -44,7 +44,10 @@ impl Pipeline {
         };
         self.pit.satisfied_by(&arrived, &mut satisfied);
         let result = if satisfied.is_empty() {
-            self.note_late_answer(arrival, data);
+            // What answers nobody shows of no next hop that it is of use.
+            if !arrival.header.not_fresh {
+                self.note_late_answer(arrival, data);
+            }
             Err(DropReason::UnsolicitedData)
         } else {
             self.satisfy(arrival, data, &satisfied, tx);

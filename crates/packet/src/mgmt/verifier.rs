@@ -16,6 +16,8 @@ pub enum Verdict {
     Allowed {
         /// Prefixes at or below which the signer may register routes.
         may_register: Vec<Name>,
+        /// Until when it may, in seconds since 1970: what it registers ends then.
+        until_s: u64,
     },
     /// It is not; the reason, for people.
     Refused(String),

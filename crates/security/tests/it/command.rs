@@ -8,7 +8,7 @@ use byname_packet::{
 use byname_security::command::AnchorVerifier;
 use byname_security::trust::Anchor;
 
-use crate::identity::{NOW_S, Publisher, name};
+use crate::identity::{MONTH, NOW_S, Publisher, name};
 
 pub(crate) const NOW_NS: u64 = NOW_S * 1_000_000_000;
 pub(crate) const NOW_MS: u64 = NOW_S * 1000;
@@ -80,7 +80,8 @@ pub(crate) fn verify(verifier: &AnchorVerifier, wire: &[u8], publishers: &[&Publ
 }
 
 pub(crate) fn allowed(prefixes: &[&str]) -> Verdict {
-    Verdict::Allowed { may_register: prefixes.iter().map(|prefix| name(prefix)).collect() }
+    let may_register = prefixes.iter().map(|prefix| name(prefix)).collect();
+    Verdict::Allowed { may_register, until_s: MONTH.not_after_s }
 }
 
 fn refusal(verdict: Verdict) -> String {
@@ -219,6 +220,44 @@ fn commands_without_time_or_prefix_are_refused() {
     expired.key = lab.key.clone();
     let wire = v03("/lab", NOW_MS, &expired.signer());
     assert!(refusal(verify(&verifier, &wire, &[&expired])).contains("not valid now"));
+}
+
+/// Whoever has a key certifies more below it, and dates their commands as late as he may.
+#[test]
+fn keys_that_one_has_certified_lock_out_nobody_else() {
+    let site = Publisher::new("/lab", 1);
+    let verifier = allowing(&[("/lab", &site)]);
+    let thief = Publisher::issued_by(&site, "/lab/eve", 2);
+    for seed in 10..=250 {
+        let below = Publisher::issued_by(&thief, "/lab/eve", seed);
+        let wire = v03("/lab/eve", NOW_MS + 119_000, &below.signer());
+        let verdict = verify(&verifier, &wire, &[&site, &thief, &below]);
+        assert!(matches!(verdict, Verdict::Allowed { .. } | Verdict::Refused(_)), "{verdict:?}");
+    }
+    for (user, seed) in [("/lab/anna", 3), ("/lab/bert", 4)] {
+        let user_s = Publisher::issued_by(&site, user, seed);
+        let wire = v03(user, NOW_MS, &user_s.signer());
+        assert_eq!(verify(&verifier, &wire, &[&site, &user_s]), allowed(&[user]));
+    }
+    let wire = v03("/lab/eve", NOW_MS, &thief.signer());
+    assert_eq!(verify(&verifier, &wire, &[&site, &thief]), allowed(&["/lab/eve"]), "his own too");
+}
+
+#[test]
+fn a_verdict_lasts_as_long_as_the_shortest_certificate() {
+    let site = Publisher::new("/lab", 1);
+    let soon = byname_packet::ValidityPeriod { not_before_s: NOW_S - 20, not_after_s: NOW_S + 10 };
+    let anna = Publisher::issued_for(&site, "/lab/anna", 2, soon);
+    let lent = Publisher::issued_by(&anna, "/lab/anna", 3);
+    for (anchor, signer) in [(&site, &lent), (&site, &anna), (&anna, &lent)] {
+        let prefix = if anchor.key_id() == site.key_id() { "/lab" } else { "/lab/anna" };
+        let verifier = allowing(&[(prefix, anchor)]);
+        let wire = v03("/lab/anna", NOW_MS, &signer.signer());
+        match verify(&verifier, &wire, &[&site, &anna, &lent]) {
+            Verdict::Allowed { until_s, .. } => assert_eq!(until_s, NOW_S + 10),
+            other => panic!("{other:?}"),
+        }
+    }
 }
 
 proptest::proptest! {

@@ -491,7 +491,8 @@ fn a_replayed_request_is_executed_once() {
         let request = packet.catalog_request();
         if request.is_none() {
             let time_ms = interest(wire).signature_info.unwrap().time_ms.unwrap();
-            replay.admit(signer.key_id(), time_ms, NOW_S * 1000).map_err(Some)?;
+            let key = signer.key_id();
+            replay.admit((key, key), time_ms, NOW_S * 1000).map_err(Some)?;
         }
         let Identity::User(user) = signer.identity else { panic!("a user") };
         let submission =

@@ -1,10 +1,10 @@
 //! A next hop that dies without a word, under the default strategy, and attempts to pass a healthy
 //! one off as dead.
 
-use byname_packet::lp::nack_reason;
+use byname_packet::lp::{LpHeader, nack_reason};
 
 use crate::face::FaceId;
-use crate::testing::{Bench, MS, Sent, faces};
+use crate::testing::{Bench, MS, Sent, data, faces};
 
 /// A consumer and two ways to `/a`, the first cheaper; nothing chosen.
 struct Site {
@@ -67,6 +67,26 @@ fn a_next_hop_that_dies_costs_three_repetitions_and_then_nothing() {
     for _ in 0..40 {
         assert_eq!(site.fetch(site.dear), [site.dear]);
     }
+}
+
+/// One that answers whoever must know what is said now with what is old is of no use to him.
+#[test]
+fn a_next_hop_that_answers_with_what_is_not_fresh_is_not_kept_alive_by_that() {
+    let mut site = Site::new();
+    let not_fresh = LpHeader { not_fresh: true, ..LpHeader::default() };
+    for _ in 0..3 {
+        let uri = site.fresh_name();
+        let ask = |bench: &mut Bench, from, nonce| {
+            bench.interest_with(from, &uri, nonce, |i| i.must_be_fresh(true))
+        };
+        assert_eq!(faces(&ask(&mut site.bench, site.consumer, 1)), [site.cheap]);
+        assert_eq!(site.bench.packet(site.cheap, &not_fresh, &data(&uri, 0)), []);
+        site.bench.wait_ms(300);
+        assert_eq!(faces(&ask(&mut site.bench, site.consumer, 2)), [site.dear]);
+        site.bench.wait_ms(20);
+        assert_eq!(faces(&site.bench.data(site.dear, &uri, 0)), [site.consumer]);
+    }
+    assert_eq!(site.fetch(site.dear), [site.dear], "it is suspended");
 }
 
 #[test]

@@ -46,7 +46,7 @@ fn bench(verdicts: Vec<Verdict>) -> (Bench, Arc<Scripted>) {
 }
 
 fn allowed(prefix: &str) -> Verdict {
-    Verdict::Allowed { may_register: vec![name(prefix)] }
+    Verdict::Allowed { may_register: vec![name(prefix)], until_s: u64::MAX }
 }
 
 fn need(uri: &str) -> Verdict {
@@ -88,6 +88,31 @@ fn a_key_may_register_below_its_prefix_and_only_its_own_face() {
     let response = command(&mut bench, remote, uri, &named("/lab/files"));
     assert_eq!(response.status_code, 403);
     assert!(response.status_text.starts_with("replayed"), "{}", response.status_text);
+}
+
+/// The certificate that let it in ends.
+#[test]
+fn a_route_ends_with_the_right_to_it() {
+    let until = |until_s| Verdict::Allowed { may_register: vec![name("/lab")], until_s };
+    let (mut bench, _) = bench(vec![until(10), until(10), until(u64::MAX), until(10)]);
+    let (remote, other) = (bench.remote(), bench.remote());
+    let now_s = bench.now_ns / 1_000_000_000;
+    assert!(now_s < 10, "the clock begins at the beginning");
+    // A command that is repeated has the answer of the first.
+    for (uri, asked_ms, most_ms) in
+        [("/lab/a", None, Some(10_000)), ("/lab/b", Some(5), Some(5)), ("/lab/c", None, None)]
+    {
+        let request = ControlParameters { expiration_period_ms: asked_ms, ..named(uri) };
+        let body = command(&mut bench, remote, REMOTE, &request).parameters().unwrap();
+        let (found, most) = (body.expiration_period_ms, most_ms.unwrap_or(u64::MAX));
+        assert_eq!(found.is_some(), most_ms.is_some(), "{asked_ms:?}");
+        assert!(found.unwrap_or(u64::MAX) <= most, "{found:?}");
+    }
+    command(&mut bench, remote, REMOTE, &named("/lab/files"));
+    assert_eq!(faces(&bench.interest(other, "/lab/files/1", 1)), [remote]);
+    bench.after_ms(10_001);
+    let sent = bench.interest(other, "/lab/files/2", 2);
+    assert!(sent.iter().all(|sent| sent.face != remote), "{sent:?}");
 }
 
 #[test]
