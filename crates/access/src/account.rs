@@ -242,7 +242,14 @@ impl AccountOptions {
             trust.add_anchor(site.view().to_name(), key);
         }
         if let Some(loan) = &self.loan {
-            trust.add_anchor(site.view().to_name(), loan.site_key);
+            let name = site.view().to_name();
+            let mut known = trust.anchors.iter().filter(|anchor| anchor.prefix == name).peekable();
+            if let Some(said) = known.peek().map(|anchor| anchor.key)
+                && !known.any(|anchor| anchor.key == loan.site_key)
+            {
+                return Err(LoanError::OtherKey { site, lent: loan.site_key, said }.into());
+            }
+            trust.add_anchor(name, loan.site_key);
         }
         let endpoints = match &self.connect {
             Some(endpoint) => vec![endpoint.clone()],

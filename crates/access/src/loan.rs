@@ -50,9 +50,12 @@ pub enum LoanError {
         /// The end, since the Unix epoch.
         until_ns: u64,
     },
-    /// The link says another key of the site's.
-    #[error("the lent key is for a site {} whose key is {lent}, and the link says {said}",
-        site.view().to_user())]
+    /// The link, or what this machine trusts, says another key of the site's.
+    #[error(
+        "the lent key is for a site {} whose key is {lent}, and the link says, or this machine \
+         trusts, {said}",
+        site.view().to_user()
+    )]
     OtherKey {
         /// The site.
         site: SiteName,

@@ -119,8 +119,11 @@ impl DiskDirectory {
         let is_read_only = layout.files.is_read_only(root).map_err(DiskError::at(root))?;
         // A process that was killed before its last sync leaves what looks stored and is not
         // durable: before anything here is vouched for, it is.
+        tracing::info!(path = %root.display(), "what is on the file system is made durable");
         match layout.files.sync_all(root) {
-            Err(source) if !is_read_only => return Err(DiskError::at(root)(source)),
+            Err(source) if !is_read_only => {
+                return Err(DiskError::NotDurable { path: root.to_owned(), source });
+            }
             _ => {}
         }
         let scan = scan::scan(&layout, is_read_only)?;

@@ -49,6 +49,19 @@ pub enum DiskError {
         /// The directory.
         path: PathBuf,
     },
+    /// What is on it may not be durable.
+    #[error(
+        "{}: what is there cannot be made durable, so nothing of it is vouched for ({source}): \
+         look at the device, and for its errors in the system's log",
+        path.display()
+    )]
+    NotDurable {
+        /// The directory.
+        path: PathBuf,
+        /// What the system says.
+        #[source]
+        source: io::Error,
+    },
     /// Another process serves it.
     #[error("{}: another process serves this disk", path.display())]
     Locked {

@@ -22,6 +22,8 @@ const AGAIN_MS: u64 = 500;
 /// Pause before a disk that pulls is asked for the first time how far it is; doubled each time, up
 /// to what the disk wishes. Small files are there at once.
 const FIRST_PAUSE_MS: u64 = 4;
+/// Times that a disk may want to be asked again at once.
+const EAGER_POLLS_MAX: u32 = 64;
 /// Repetitions after which the disk is replaced.
 const REPETITIONS_MAX: u32 = 60;
 
@@ -227,6 +229,9 @@ impl Job {
         match answer {
             Some(InsertAnswer::Pulling { received_bytes, again_ms }) => {
                 replica.received_bytes = received_bytes;
+                // A disk that wants to be asked again at once is not believed for ever.
+                let least_ms = if replica.polls < EAGER_POLLS_MAX { 0 } else { AGAIN_MS };
+                let again_ms = again_ms.max(least_ms);
                 let pause_ms = again_ms.min(FIRST_PAUSE_MS << replica.polls.min(16));
                 replica.polls = replica.polls.saturating_add(1);
                 let disk = disk.clone();

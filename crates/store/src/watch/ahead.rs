@@ -49,9 +49,10 @@ pub struct NewContents {
 
 impl NewContents {
     /// The tree of a content that is on its way; `None` of a small one, whose tree is made as it is
-    /// needed, and if nothing can be written.
+    /// needed, of one that is too large to be served, and if nothing can be written.
     pub fn draft(&self, size: u64, root: [u8; 32]) -> Option<TreeDraft> {
-        if is_small(size) { None } else { TreeDraft::new(&self.state, size, root) }
+        let is_kept = !is_small(size) && size <= FILE_BYTES_MAX;
+        if is_kept { TreeDraft::new(&self.state, size, root) } else { None }
     }
 
     /// The content at this path is whole, and this its tree, if it came. Otherwise it is hashed;
@@ -331,6 +332,7 @@ fn unquiet(stat: &FileStat, unix_ns: u64, quiet: &Quiet) -> Option<Duration> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::backend::memory::Memory;
     use byname_transfer::server::{FileState, Fingerprint};
 
     fn stat(size: u64, changed_ns: u64) -> FileStat {
@@ -363,6 +365,18 @@ mod tests {
         assert_eq!(left(&stat(1, TIME), TIME - 1), None, "a clock that was set back");
         let of_tomorrow = FileStat { mtime_ns: u64::MAX, ..stat(1, TIME) };
         assert_eq!(left(&of_tomorrow, TIME), Some(QUIET), "its ctime counts");
+    }
+
+    /// What a writer claims of its size takes no memory.
+    #[test]
+    fn no_tree_is_drafted_of_what_is_small_or_larger_than_what_is_served() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let state = StateDir::open(&directory.path().join("state"), 1 << 30).expect("a state");
+        let (new_files, backend) = (Arc::default(), Arc::new(Memory::new()));
+        let contents = NewContents { new_files, backend, state: Arc::new(state), mount: 0 };
+        let is_drafted = |size| contents.draft(size, [1; 32]).is_some();
+        assert!(is_drafted(3 << 20) && is_drafted(FILE_BYTES_MAX));
+        assert!(!is_drafted(2 << 20) && !is_drafted(FILE_BYTES_MAX + 1) && !is_drafted(u64::MAX));
     }
 
     #[test]
