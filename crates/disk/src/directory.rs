@@ -136,6 +136,14 @@ impl DiskDirectory {
         Ok((Self { layout, label, copies, hidden, unfit, growths, _lock: lock }, scan))
     }
 
+    /// What disk a directory is, without opening it.
+    ///
+    /// # Errors
+    /// [`DiskError`]; [`DiskError::NoLabel`] if it is none.
+    pub fn label_of(root: &Path) -> Result<Label, DiskError> {
+        Label::read(&Layout::new(Arc::new(SystemFiles), root))
+    }
+
     /// What disk it is.
     pub fn label(&self) -> &Label {
         &self.label

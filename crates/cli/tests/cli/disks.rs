@@ -274,4 +274,9 @@ fn a_whole_site_runs_in_one_process_and_starts_again_after_a_kill() {
     assert_eq!(daemon.interrupt(), Some(0));
     std::fs::write(home.work("other").join("file"), b"x").unwrap();
     home.run(&["site", "up", "other", "--name", "/lab"]).fails_with(7, "no disk of a site");
+    // Its catalog is elsewhere, or lost: no empty one takes its place.
+    let elsewhere = [&up[..], &["--dir", "new"]].concat();
+    let refused = home.run(&elsewhere).fails_with(2, "no catalog that knows of it");
+    assert!(refused.stderr().contains("site rebuild"), "{}", refused.stderr());
+    assert!(!home.path().join("new").exists());
 }

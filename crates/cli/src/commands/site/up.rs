@@ -67,7 +67,10 @@ pub(super) fn run(args: &Args, paths: &Paths) -> Outcome {
     let directory = defaults::directory(Some(&shown), args.dir.as_deref(), paths)?;
     match Head::open(&directory) {
         Ok(_) => {}
-        Err(HeadError::NoSite { .. }) => make(&shown, &directory, args.replicas, paths)?,
+        Err(HeadError::NoSite { .. }) => {
+            check_disks(&args.dirs, &directory)?;
+            make(&shown, &directory, args.replicas, paths)?;
+        }
         Err(error) => return Err(error.into()),
     }
     let endings = Endings::watch_signals()?;
@@ -103,6 +106,22 @@ fn link_for_all(mut link: Link, listen: &[String]) -> Outcome<String> {
         link.via = reachable::addresses(&endpoints(listen)?);
     }
     Ok(link.to_string())
+}
+
+/// A new catalog knows nothing of what is on disks that are there already: it would look as if all
+/// were lost.
+fn check_disks(dirs: &[PathBuf], directory: &Path) -> Outcome {
+    let disks = || dirs.iter().filter_map(|dir| Some((dir, DiskDirectory::label_of(dir).ok()?)));
+    let Some((dir, label)) = disks().next() else { return Ok(()) };
+    let (number, site) = (label.disk.0, output::name(label.site.view()));
+    let text = format!(
+        "{} is disk {number} of {site}, and in {} there is no catalog that knows of it",
+        dir.display(),
+        directory.display()
+    );
+    let hint = "byname site rebuild makes the catalog again from its disks, byname site restore \
+                from a backup; --dir says where it is";
+    Err(Failure::usage(text).hint(hint))
 }
 
 /// Makes the site, as `site init` does.
