@@ -142,6 +142,9 @@ impl State {
             let Some(certificate) = self.validator.certificate(locator.view()) else { break };
             until_s = until_s.min(certificate.validity().not_after_s);
             if certificate.key_id() == anchor {
+                let own = certificate.own_name();
+                let own = self.validator.certificate(own.view());
+                until_s = until_s.min(own.map_or(until_s, |own| own.validity().not_after_s));
                 break;
             }
             below = certificate.key_id();

@@ -249,11 +249,13 @@ fn a_verdict_lasts_as_long_as_the_shortest_certificate() {
     let soon = byname_packet::ValidityPeriod { not_before_s: NOW_S - 20, not_after_s: NOW_S + 10 };
     let anna = Publisher::issued_for(&site, "/lab/anna", 2, soon);
     let lent = Publisher::issued_by(&anna, "/lab/anna", 3);
+    // An allowed key says itself until when it counts.
+    let herself = Publisher::valid("/lab/anna", 2, soon);
     for (anchor, signer) in [(&site, &lent), (&site, &anna), (&anna, &lent)] {
         let prefix = if anchor.key_id() == site.key_id() { "/lab" } else { "/lab/anna" };
         let verifier = allowing(&[(prefix, anchor)]);
         let wire = v03("/lab/anna", NOW_MS, &signer.signer());
-        match verify(&verifier, &wire, &[&site, &anna, &lent]) {
+        match verify(&verifier, &wire, &[&site, &anna, &lent, &herself]) {
             Verdict::Allowed { until_s, .. } => assert_eq!(until_s, NOW_S + 10),
             other => panic!("{other:?}"),
         }
