@@ -2,7 +2,6 @@
 
 import json
 import pathlib
-import shutil
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
@@ -10,25 +9,15 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 from door import DoorCase  # noqa: E402  (the path above must come first)
 from harness import kdc, xrootd  # noqa: E402
 from harness.lab import wait_until  # noqa: E402
-from issuer import address, token  # noqa: E402
+from identities import Identities  # noqa: E402
 from serving import CHECKSUM_LINES, Serving  # noqa: E402
 
 SECURE = ("xrootd.seclib libXrdSec.so", *CHECKSUM_LINES)
-ISSUER = pathlib.Path(__file__).resolve().parent / "issuer.py"
-ISSUER_PORT = 8443
-TOKENS_CONF = f"""[Global]
-audience = https://wlcg.cern.ch/jwt/v1/any
-[Issuer Lab]
-issuer = {address(ISSUER_PORT)}
-base_path = /
-map_subject = true
-"""
-
 SERVICE = "host/localhost"
 KDC_PORT = 8888
 
 
-class Security(DoorCase, Serving):
+class Security(DoorCase, Identities, Serving):
     """A door for those who say who they are."""
 
     def assert_refused(self, door, env):
@@ -46,15 +35,6 @@ class Security(DoorCase, Serving):
         self.assertEqual({(line["client"]["protocol"], line["client"]["name"]) for line in lines},
                          {(protocol, name)})
         self.assertIn("/8193.bin", {line["path"] for line in lines})
-
-    def give(self, path, name):
-        """A copy of a secret for xrootd's user."""
-        theirs = self.node.path(f"keys/{name}")
-        shutil.copy(path, theirs)
-        theirs.parent.chmod(0o711)
-        theirs.chmod(0o600)
-        shutil.chown(theirs, xrootd.USER, xrootd.USER)
-        return theirs
 
 
 class SharedSecrets(Security):
@@ -111,70 +91,20 @@ class Tokens(Security):
         if not any(pathlib.Path("/usr/lib").glob("*/libXrdAccSciTokens-5.so")):
             self._missing("there is no libXrdAccSciTokens-5.so (scripts/setup --for test)")
 
-    def openssl(self, *arguments):
-        """openssl(1)."""
-        self.assert_ok(self.node.run(["openssl", *arguments]))
-
-    def certificate(self, folder):
-        """A certificate for localhost, its key, and the authority that has signed it."""
-        named = ["-newkey", "rsa:2048", "-nodes", "-days", "2"]
-        authority, key, certificate = (folder / name for name in ("ca.pem", "key.pem", "cert.pem"))
-        self.openssl("req", "-x509", *named, "-subj", "/CN=lab authority", "-keyout",
-                     folder / "ca.key", "-out", authority)
-        self.openssl("req", "-x509", *named, "-subj", "/CN=localhost", "-addext",
-                     "subjectAltName=DNS:localhost", "-CA", authority, "-CAkey",
-                     folder / "ca.key", "-keyout", key, "-out",
-                     certificate)
-        return authority, key, certificate
-
-    def issue(self, folder, authority, key, certificate):
-        """Starts an issuer; the key that it signs with."""
-        signing, public = folder / "issuer.pem", folder / "issuer.der"
-        self.openssl("ecparam", "-name", "prime256v1", "-genkey", "-noout", "-out", signing)
-        self.openssl("ec", "-in", signing, "-pubout", "-outform", "DER", "-out", public)
-        issuer = self.node.start("issuer", [sys.executable, ISSUER, str(ISSUER_PORT), certificate,
-                                            key, public])
-        issuer.wait_for_log("serving")
-        # XRootD's client looks for authorities in a directory, by their hash.
-        trusted = self.lab.path("trusted/ca.pem")
-        shutil.copy(authority, trusted)
-        self.openssl("rehash", trusted.parent)
-        self.client = {"X509_CERT_DIR": str(trusted.parent), "XrdSecPROTOCOL": "ztn"}
-        return signing
-
-    def bearer(self, key, name, *claims):
-        """The environment of who has this token."""
-        path = self.lab.path(f"tokens/{name}")
-        path.write_text(token(ISSUER_PORT, key, *claims))
-        path.chmod(0o600)
-        return {**self.client, "BEARER_TOKEN_FILE": str(path)}
-
-    def start(self, folder):
-        """The issuer and the door; its key and its authority."""
-        folder.chmod(0o711)
-        authority, key, certificate = self.certificate(folder)
-        authority.chmod(0o644)
-        signing = self.issue(folder, authority, key, certificate)
-        (folder / "tokens.cfg").write_text(TOKENS_CONF)
-        (folder / "tokens.cfg").chmod(0o644)
-        # Otherwise keys are kept in the home of xrootd's user.
-        cache = xrootd.own(folder / "cache")
-        tls = (self.give(certificate, "cert.pem"), self.give(key, "key.pem"))
-        door = self.door(self.publish(self.folder), *SECURE, f"xrd.tls {tls[0]} {tls[1]}",
-                         f"xrd.tlsca certfile {authority}", "sec.protocol ztn",
-                         "sec.protbind * only ztn", "ofs.authorize 1",
-                         f"ofs.authlib libXrdAccSciTokens.so config={folder}/tokens.cfg",
+    def start(self):
+        """The issuer and the door."""
+        lines, options = self.token_server()
+        return self.door(self.publish(self.folder), *SECURE, *lines, "ofs.authorize 1",
+                         f"ofs.authlib libXrdAccSciTokens.so config={self.tokens_conf}",
                          f"xrd.protocol http:{xrootd.HTTP_PORT} libXrdHttp.so",
-                         "http.header2cgi Authorization authz", trusting=authority,
-                         env={"XDG_CACHE_HOME": str(cache)})
-        return door, signing, authority
+                         "http.header2cgi Authorization authz", **options)
 
     def test_with_a_token_and_without(self):
         self.folder = self.content()
-        folder = self.node.path("authority/.keep").parent
-        door, signing, authority = self.start(folder)
-        self.assert_refused(door, self.client)
-        strange = folder / "strange.pem"
+        door = self.start()
+        signing, authority = self.signing, self.folder_of_authority / "ca.pem"
+        self.assert_refused(door, self.without_token())
+        strange = self.folder_of_authority / "strange.pem"
         self.openssl("ecparam", "-name", "prime256v1", "-genkey", "-noout", "-out", strange)
         for name, key, claims in (("expired", signing, ("mallory", "storage.read:/", -60)),
                                   ("forged", strange, ("mallory", "storage.read:/")),

@@ -1,19 +1,17 @@
 """Clients of XRootD change a site through a door: as the users whom its table makes of them."""
 
-import json
-import os
 import pathlib
 import shutil
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 
-from door import DoorCase  # noqa: E402  (the path above must come first)
-from harness import nodes, xrootd  # noqa: E402
+from harness import xrootd  # noqa: E402  (the path above must come first)
 from harness.lab import wait_until  # noqa: E402
+from site_door import (  # noqa: E402
+    NOT_AUTHORIZED, NOT_FOUND, OVER_QUOTA, SITE, SiteDoorCase,
+)
 
-SITE = "/lab"
-NOT_AUTHORIZED, NOT_FOUND, OVER_QUOTA = 3010, 3011, 3021
 TABLE = """
 [[map]]
 method = "sss"
@@ -32,48 +30,16 @@ user = "$1"
 """
 
 
-class Writes(DoorCase):
-    """A site with a disk, users anna and bert, and a door that may act for those of `physics`."""
+class Writes(SiteDoorCase):
+    """Users whom xrootd knows by shared secrets."""
 
-    def setUp(self):
-        super().setUp()
-        nodes.byname_site(self.node, self.forwarder, SITE, [])
-        self.site_env = {"BYNAME_HOME": str(self.node.path("site/home"))}
-        self.at = ["--connect", self.forwarder.uri()]
-        for user, group in (("anna", "physics"), ("bert", "physics"), ("carl", "cms")):
-            self.op("site", "user", "add", user, "--group", group)
-        self.op("mkdir", f"{SITE}/data", f"{SITE}/shut", "--mode", "777")
-        self.op("setfacl", "-m", "u:bert:-", f"{SITE}/shut")
-        # The door's home: that of the server that will run.
-        folder = xrootd.own(self.node.path("xrootd/.keep").parent)
-        home = xrootd.own(folder / "home")
-        self.home = {"BYNAME_HOME": str(home / "byname")}
-        certificate = self.node.path("door.cert")
-        keys = self.run_ok(["key", "list", "--json"], self.site_env)
-        digest = next(key["key"] for key in map(json.loads, keys.splitlines())
-                      if key["name"] == SITE)
-        self.site_link = f"byname:{SITE}?via={self.forwarder.uri('tcp')}&key={digest}"
-        self.run_ok(["trust", "add", self.site_link], self.home)
-        certificate.write_text(self.run_ok(["site", "door", "key", "xrd1", "--site", SITE],
-                                           self.home))
-        self.op("site", "door", "add", "xrd1", "--key", str(certificate),
-                "--may-speak-for-group", "physics")
-        for path in [home, *home.rglob("*")]:
-            shutil.chown(path, xrootd.USER, xrootd.USER)
-        table = folder / "who.toml"
-        table.write_text(TABLE)
+    TABLE = TABLE
+
+    def authentication(self):
         keys = self.node.path("keys/.keep").parent
         keys.chmod(0o711)
         self.secrets = self.make_secrets(keys)
-        self.lines = ["xrootd.seclib libXrdSec.so", f"sec.protocol sss -s {keys / 'server'}",
-                      "sec.protbind * only sss", "byname.door xrd1", f"byname.table {table}",
-                      "byname.spool $DIR/admin", "xrootd.chksum max 4 adler32",
-                      "ofs.ckslib * $PLUGIN"]
-        self.server = self.door(self.site_link, *self.lines, *self.reading())
-
-    def reading(self):
-        """Lines about who may read."""
-        return ["ofs.authorize 1", "ofs.authlib $PLUGIN"]
+        return [f"sec.protocol sss -s {keys / 'server'}", "sec.protbind * only sss"], {}
 
     def make_secrets(self, folder):
         """A secret for each user by which the server knows him. Keys of one file have numbers of
@@ -90,36 +56,8 @@ class Writes(DoorCase):
         shutil.chown(server, xrootd.USER, xrootd.USER)
         return secrets
 
-    def run_ok(self, args, env):
-        return self.assert_ok(self.node.run([nodes.byname_binary(), *args], env))
-
-    def op(self, *args):
-        """A command of the operator."""
-        return self.run_ok([*args, *self.at], self.site_env)
-
     def of(self, user):
         return {"XrdSecSSSKT": str(self.secrets[user]), "XrdSecPROTOCOL": "sss"}
-
-    def fs(self, user, *args):
-        return xrootd.xrdfs(self.server, *args, env=self.of(user))
-
-    def put(self, user, file, path, *flags):
-        """An upload with xrdcp."""
-        argv = ["xrdcp", "--nopbar", *flags, file, self.server.url(path)]
-        return self.node.run(argv, {**xrootd.CLIENT_ENV, **self.of(user)}, 120)
-
-    def stat(self, name):
-        shown = self.op("stat", f"{SITE}/{name}", "--json", "--fresh")
-        lists = self.op("getfacl", f"{SITE}/{name}", "--json")
-        return {**json.loads(shown), "owner": json.loads(lists)["owner"]}
-
-    def names(self, directory):
-        return self.op("ls", f"{SITE}/{directory}", "--fresh").split()
-
-    def local(self, size):
-        path = self.node.path("upload")
-        path.write_bytes(os.urandom(size))
-        return path
 
     def test_users_write_what_they_may(self):
         file = self.local(3_000_000)

@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 #[command(after_help = "Examples:
   byname site user whoami
   byname site user whoami --as anna                          for operators
-  byname site user whoami --as krb5:anna@CERN.CH --table FILE
+  byname site user whoami --as krb5:anna --table FILE
   byname site user whoami --as 'gsi:/DC=ch/CN=Anna' --vo cms --role production --table FILE
 
 With a table nobody is asked: it says whom the table makes of somebody, and by which row. VO, role

@@ -1,0 +1,189 @@
+"""Clients write as the users whom a door's table makes of Kerberos, tokens and certificates."""
+
+import pathlib
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+
+from harness import kdc, xrootd  # noqa: E402  (the path above must come first)
+from harness.lab import wait_until  # noqa: E402
+from identities import Identities  # noqa: E402
+from site_door import NOT_AUTHORIZED, SITE, SiteDoorCase  # noqa: E402
+
+SERVICE = "host/localhost"
+KDC_PORT = 8888
+# eve is authenticated by all means, and nobody by each table.
+PEOPLE = ("anna", "bert", "carl", "eve")
+
+
+class AsUsers:
+    """What holds however somebody is known, for a case of `SiteDoorCase`."""
+
+    def assert_acts_as_users(self):
+        """The table's users write and read what they may, and nobody else does."""
+        file, out = self.local(300_000), self.lab.path("back")
+
+        def get(user, path):
+            out.unlink(missing_ok=True)
+            return xrootd.xrdcp(self.server, path, out, env=self.of(user))
+
+        self.assert_ok(self.put("anna", file, "/data/a"))
+        stat = self.stat("data/a")
+        self.assertEqual((stat["owner"], stat["size"]), ("anna", 300_000))
+        self.assert_ok(get("bert", "/data/a"))
+        self.assert_same(out, file)
+        self.assert_ok(self.put("anna", file, "/shut/a"))
+        # A list of the site counts for whom the table says that this is.
+        self.assert_error(self.put("bert", file, "/shut/b"), NOT_AUTHORIZED)
+        self.assert_error(get("bert", "/shut/a"), NOT_AUTHORIZED)
+        # Nobody by the table, and somebody for whom the door may not act.
+        for user in ("eve", "carl"):
+            self.assert_error(self.put(user, file, f"/data/{user}"), NOT_AUTHORIZED)
+            self.assert_error(self.fs(user, "mkdir", f"/data/{user}"), NOT_AUTHORIZED)
+            self.assert_error(get(user, "/data/a"), NOT_AUTHORIZED)
+            self.assert_error(self.fs(user, "ls", "/data"), NOT_AUTHORIZED)
+        self.assertEqual(self.names("data"), ["a"])
+        self.assertIn('"door":"xrd1"', self.op("site", "audit"))
+
+    def assert_stranger_refused(self, env):
+        """Who proves nothing does not come as far as the door's table."""
+        refused = xrootd.xrdfs(self.server, "mkdir", "/data/d", env=env)
+        self.assertNotEqual(refused.code, 0, str(refused))
+        self.assertIn("Auth failed", refused.stderr)
+
+
+class Kerberos(AsUsers, SiteDoorCase, Identities):
+    """XRootD names who has a ticket without the realm: as local users are called."""
+
+    TABLE = """
+[[map]]
+method = "krb5"
+name = "eve"
+deny = true
+
+[[map]]
+method = "krb5"
+name = "*"
+user = "$1"
+"""
+
+    def authentication(self):
+        if why := kdc.missing():
+            self._missing(why)
+        self.realm = kdc.Realm(self.node, KDC_PORT)
+        self.keys = self.realm.start(*PEOPLE, "anna/admin", SERVICE)
+        service = self.give(self.keys[SERVICE], "krb5.keytab")
+        lines = [f"sec.protocol krb5 {service} {SERVICE}@{kdc.NAME}", "sec.protbind * only krb5"]
+        return lines, {"env": self.realm.env}
+
+    def of(self, user):
+        own = {"KRB5CCNAME": f"FILE:{self.lab.path('ticket-' + user.replace('/', '-'))}",
+               "XrdSecPROTOCOL": "krb5"}
+        wait_until(lambda: self.realm.has_ticket(self.keys[user], user, own), "a ticket")
+        return {**self.realm.env, **own}
+
+    def test_principals_are_users_of_the_site(self):
+        none = {**self.realm.env, "KRB5CCNAME": f"FILE:{self.lab.path('none')}",
+                "XrdSecPROTOCOL": "krb5"}
+        self.assert_stranger_refused(none)
+        self.assert_acts_as_users()
+        # A name of several parts is no local user's: XRootD itself refuses it.
+        self.assert_stranger_refused(self.of("anna/admin"))
+
+
+class Tokens(AsUsers, SiteDoorCase, Identities):
+    """XRootD's plug-in for SciTokens says what a token is for, and the site what its user may."""
+
+    TABLE = """
+[[map]]
+method = "token"
+name = "sub-*"
+user = "$1"
+"""
+    SCOPE = "storage.read:/ storage.modify:/ storage.create:/"
+
+    def authentication(self):
+        if not any(pathlib.Path("/usr/lib").glob("*/libXrdAccSciTokens-5.so")):
+            self._missing("there is no libXrdAccSciTokens-5.so (scripts/setup --for test)")
+        return self.token_server()
+
+    def reading(self):
+        return ["ofs.authorize 1",
+                f"ofs.authlib libXrdAccSciTokens.so config={self.tokens_conf}",
+                "ofs.authlib ++ $PLUGIN"]
+
+    def of(self, user, scope=SCOPE):
+        subject = user if user == "eve" else f"sub-{user}"
+        return self.bearer(self.signing, f"{user}-{len(scope)}", subject, scope)
+
+    def test_subjects_are_users_of_the_site(self):
+        self.assert_stranger_refused(self.without_token())
+        self.assert_acts_as_users()
+
+    def test_a_token_of_a_part_writes_there_alone(self):
+        self.op("mkdir", f"{SITE}/data/mine", f"{SITE}/data/other", "--mode", "777")
+        scope = "storage.read:/data/mine storage.modify:/data/mine storage.create:/data/mine"
+        narrow, file = self.of("anna", scope), self.local(50_000)
+
+        def put(path, env):
+            argv = ["xrdcp", "--nopbar", file, self.server.url(path)]
+            return self.node.run(argv, {**xrootd.CLIENT_ENV, **env}, 120)
+
+        self.assert_ok(put("/data/mine/a", narrow))
+        self.assertEqual(self.stat("data/mine/a")["owner"], "anna")
+        self.assert_error(put("/data/other/a", narrow), NOT_AUTHORIZED)
+        self.assert_error(put("/data/mine/b", self.of("anna", "storage.read:/")), NOT_AUTHORIZED)
+        # What the token grants, the site does not.
+        self.op("setfacl", "-m", "u:bert:-", f"{SITE}/data/mine")
+        self.assert_error(put("/data/mine/b", self.of("bert", scope)), NOT_AUTHORIZED)
+        self.assertEqual(self.names("data/other"), [])
+
+
+class Certificates(AsUsers, SiteDoorCase, Identities):
+    """Proxies of certificates (gsi), which XRootD names by their subject if it is told to."""
+
+    TABLE = """
+[[map]]
+method = "gsi"
+name = "/DC=test/CN=eve"
+deny = true
+
+[[map]]
+method = "gsi"
+name = "/DC=test/CN=*"
+user = "$1"
+"""
+
+    def authentication(self):
+        if not any(pathlib.Path("/usr/lib").glob("*/libXrdSecgsi-5.so")):
+            self._missing("there is no libXrdSecgsi-5.so (scripts/setup --for test)")
+        self.authority()
+        certificate, key = self.host_certificate()
+        host = (self.give(certificate, "host.pem"), self.give(key, "host.key"))
+        self.proxies = {}
+        # The server looks for the authority, too.
+        self.trusted.chmod(0o755)
+        lines = [f"sec.protocol gsi -certdir:{self.trusted} -cert:{host[0]} -key:{host[1]} "
+                 "-gmapopt:10 -crl:0", "sec.protbind * only gsi"]
+        return lines, {}
+
+    def of(self, user):
+        if user not in self.proxies:
+            certificate, key = self.certificate(user, f"/DC=test/CN={user}")
+            key.chmod(0o400)
+            proxy = self.lab.path(f"proxy-{user}")
+            self.assert_ok(self.node.run(["xrdgsiproxy", "init", "-cert", certificate, "-key", key,
+                                          "-certdir", self.trusted, "-out", proxy, "-bits",
+                                          "2048"]))
+            self.proxies[user] = proxy
+        return {**self.without_proxy(), "X509_USER_PROXY": str(self.proxies[user])}
+
+    def without_proxy(self):
+        """The environment of who has none."""
+        nothing = str(self.lab.path("none"))
+        return {"X509_CERT_DIR": str(self.trusted), "XrdSecPROTOCOL": "gsi",
+                "X509_USER_PROXY": nothing, "X509_USER_CERT": nothing, "X509_USER_KEY": nothing}
+
+    def test_subjects_are_users_of_the_site(self):
+        self.assert_stranger_refused(self.without_proxy())
+        self.assert_acts_as_users()
