@@ -15,7 +15,7 @@ static size_t text_bytes(const char *text) {
 
 static size_t record_bytes(const char *name, const byname_attributes *from) {
   return kNumbers * sizeof(int64_t) + kDigests + text_bytes(name) + text_bytes(from->owner) +
-         text_bytes(from->group);
+         text_bytes(from->group) + text_bytes(from->link_target);
 }
 
 static char *put(char *at, const void *from, size_t bytes) {
@@ -38,7 +38,8 @@ static char *put_record(char *at, const char *name, const byname_attributes *fro
   at = put(at, from->crc32c, sizeof from->crc32c);
   at = put_text(at, name);
   at = put_text(at, from->owner);
-  return put_text(at, from->group);
+  at = put_text(at, from->group);
+  return put_text(at, from->link_target);
 }
 
 static jbyteArray to_java(JNIEnv *env, char *record, size_t bytes) {

@@ -8,6 +8,7 @@ import org.apache.hadoop.fs.permission.AclEntry;
 import org.apache.hadoop.fs.permission.AclEntryScope;
 import org.apache.hadoop.fs.permission.AclStatus;
 import org.apache.hadoop.fs.permission.FsPermission;
+import org.apache.hadoop.fs.statistics.StoreStatisticNames;
 
 /**
  * Access control lists of a site: those of POSIX, by names of its users and groups. Its head goes by
@@ -18,7 +19,7 @@ abstract class AclFileSystem extends ReadOnlyFileSystem {
   abstract NativeSite site(Path path) throws IOException;
 
   /** Counts an operation on a path, and makes the path whole. */
-  abstract Path beginWrite(Path path) throws IOException;
+  abstract Path beginWrite(String operation, Path path) throws IOException;
 
   @Override
   public AclStatus getAclStatus(Path path) throws IOException {
@@ -49,7 +50,7 @@ abstract class AclFileSystem extends ReadOnlyFileSystem {
       super.modifyAclEntries(path, entries);
       return;
     }
-    Path name = beginWrite(path);
+    Path name = beginWrite(StoreStatisticNames.OP_MODIFY_ACL_ENTRIES, path);
     change(site, name, AclTexts.of(entries, AclEntryScope.ACCESS), null, 0);
     change(site, name, AclTexts.of(entries, AclEntryScope.DEFAULT), null, AclTexts.DEFAULT);
   }
@@ -61,7 +62,7 @@ abstract class AclFileSystem extends ReadOnlyFileSystem {
       super.removeAclEntries(path, entries);
       return;
     }
-    Path name = beginWrite(path);
+    Path name = beginWrite(StoreStatisticNames.OP_REMOVE_ACL_ENTRIES, path);
     change(site, name, null, AclTexts.of(entries, AclEntryScope.ACCESS), 0);
     change(site, name, null, AclTexts.of(entries, AclEntryScope.DEFAULT), AclTexts.DEFAULT);
   }
@@ -73,7 +74,8 @@ abstract class AclFileSystem extends ReadOnlyFileSystem {
       super.removeDefaultAcl(path);
       return;
     }
-    site.changeAcl(beginWrite(path), null, null, AclTexts.DEFAULT | AclTexts.CLEAR);
+    Path name = beginWrite(StoreStatisticNames.OP_REMOVE_DEFAULT_ACL, path);
+    site.changeAcl(name, null, null, AclTexts.DEFAULT | AclTexts.CLEAR);
   }
 
   /** Leaves the permission bits alone, of which those of the group are what the group had. */
@@ -84,7 +86,7 @@ abstract class AclFileSystem extends ReadOnlyFileSystem {
       super.removeAcl(path);
       return;
     }
-    Path name = beginWrite(path);
+    Path name = beginWrite(StoreStatisticNames.OP_REMOVE_ACL, path);
     site.changeAcl(name, null, null, AclTexts.CLEAR);
     site.changeAcl(name, null, null, AclTexts.DEFAULT | AclTexts.CLEAR);
   }
@@ -97,7 +99,7 @@ abstract class AclFileSystem extends ReadOnlyFileSystem {
       super.setAcl(path, entries);
       return;
     }
-    Path name = beginWrite(path);
+    Path name = beginWrite(StoreStatisticNames.OP_SET_ACL, path);
     String access = AclTexts.of(entries, AclEntryScope.ACCESS);
     String defaults = AclTexts.of(entries, AclEntryScope.DEFAULT);
     change(site, name, access, null, AclTexts.CLEAR);

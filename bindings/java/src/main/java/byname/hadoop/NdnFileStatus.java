@@ -13,6 +13,7 @@ final class NdnFileStatus extends FileStatus implements EtagSource {
   // Of a site: asked for when somebody wants to know, since few do. Does not travel.
   private final transient NativeSite site;
   private Boolean hasAcl;
+  private transient boolean isBehindLink;
 
   NdnFileStatus(Path path, Record record, long blockBytes, NativeSite site) {
     super(
@@ -37,6 +38,16 @@ final class NdnFileStatus extends FileStatus implements EtagSource {
       hasAcl = site != null && AclTexts.isBeyondMode(site, getPath());
     }
     return hasAcl;
+  }
+
+  /** Notes that the entry is a symbolic link, and this what it leads to. */
+  void setBehindLink() {
+    isBehindLink = true;
+  }
+
+  /** True if the entry of a listing is a symbolic link, and this what it leads to. */
+  boolean isBehindLink() {
+    return isBehindLink;
   }
 
   static String etag(long version) {

@@ -8,17 +8,14 @@ import java.net.URI;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
-import java.util.concurrent.ArrayBlockingQueue;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.Executor;
 import java.util.concurrent.ThreadPoolExecutor;
-import java.util.concurrent.TimeUnit;
-import java.util.concurrent.atomic.AtomicInteger;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.BlockLocation;
 import org.apache.hadoop.fs.CommonPathCapabilities;
-import org.apache.hadoop.fs.CompositeCrcFileChecksum;
+import org.apache.hadoop.fs.ContentSummary;
 import org.apache.hadoop.fs.EtagSource;
 import org.apache.hadoop.fs.FSDataInputStream;
 import org.apache.hadoop.fs.FileChecksum;
@@ -34,7 +31,6 @@ import org.apache.hadoop.fs.statistics.IOStatisticsSource;
 import org.apache.hadoop.fs.statistics.StoreStatisticNames;
 import org.apache.hadoop.fs.statistics.impl.IOStatisticsStore;
 import org.apache.hadoop.security.token.Token;
-import org.apache.hadoop.util.DataChecksum;
 import org.apache.hadoop.util.functional.RemoteIterators;
 
 /**
@@ -49,17 +45,15 @@ public class NdnFileSystem extends HandleFileSystem implements IOStatisticsSourc
   /** The scheme of these URIs. */
   public static final String SCHEME = "ndn";
 
-  private static final int QUEUE_MAX = 1024;
-  private static final long IDLE_SECONDS = 60;
-  private static final int CRC_CHUNK_BYTES = 512;
-
   private final IOStatisticsStore counts =
       iostatisticsStore()
           .withCounters(
               StoreStatisticNames.OP_OPEN,
               StoreStatisticNames.OP_GET_FILE_STATUS,
               StoreStatisticNames.OP_LIST_STATUS,
-              StoreStatisticNames.OP_GET_FILE_CHECKSUM)
+              StoreStatisticNames.OP_GET_FILE_CHECKSUM,
+              StoreStatisticNames.OP_GET_CONTENT_SUMMARY)
+          .withCounters(SiteFileSystem.OPERATIONS)
           .build();
 
   private URI uri;
@@ -73,11 +67,6 @@ public class NdnFileSystem extends HandleFileSystem implements IOStatisticsSourc
   private ChecksumKind checksumKind;
   private volatile boolean isClosed;
 
-  private enum ChecksumKind {
-    BLAKE3,
-    COMPOSITE_CRC32C
-  }
-
   @Override
   public void initialize(URI name, Configuration conf) throws IOException {
     super.initialize(name, conf);
@@ -90,63 +79,15 @@ public class NdnFileSystem extends HandleFileSystem implements IOStatisticsSourc
     if (blockBytes <= 0 || bufferBytes <= 0) {
       throw new IOException(Keys.BLOCK_BYTES + " and " + Keys.BUFFER_BYTES + " must be above 0");
     }
-    checksumKind = checksumKind(conf);
+    checksumKind = ChecksumKind.of(conf);
     lentKey = LentKey.find(authority, conf);
-    String link = link(authority, conf);
+    String link = Settings.link(authority, conf);
     session =
         lentKey == null
             ? NativeSession.open(workingDirectory, link, null, conf)
             : lentKey.open(workingDirectory, link, conf);
     sites = new Sites(session, workingDirectory, authority != null, conf);
-    executor = executor(Math.max(Settings.number(conf, Keys.THREADS, Keys.THREADS_DEFAULT), 1));
-  }
-
-  // Hadoop compares authorities without regard to case and gives all the same instance.
-  static String link(String authority, Configuration conf) throws IOException {
-    if (authority == null) {
-      return null;
-    }
-    String key = Keys.LINK_PREFIX + authority.toLowerCase(Locale.ROOT);
-    String link = conf.getTrimmed(key);
-    if (link == null || link.isEmpty()) {
-      throw new IOException(
-          "ndn://" + authority + ": no link is set in " + key
-              + "; a whole name has three slashes: ndn:///" + authority + "/…");
-    }
-    return link;
-  }
-
-  private static ChecksumKind checksumKind(Configuration conf) throws IOException {
-    String wanted = conf.getTrimmed(Keys.CHECKSUM, "blake3");
-    switch (wanted.toLowerCase(Locale.ROOT)) {
-      case "blake3":
-        return ChecksumKind.BLAKE3;
-      case "composite-crc32c":
-        return ChecksumKind.COMPOSITE_CRC32C;
-      default:
-        throw new IOException(
-            Keys.CHECKSUM + " is \"" + wanted + "\", neither blake3 nor composite-crc32c");
-    }
-  }
-
-  // What finds neither a thread nor room in the queue is done by whoever asks, also at the end.
-  private static ThreadPoolExecutor executor(int threads) {
-    AtomicInteger made = new AtomicInteger();
-    ThreadPoolExecutor executor =
-        new ThreadPoolExecutor(
-            threads,
-            threads,
-            IDLE_SECONDS,
-            TimeUnit.SECONDS,
-            new ArrayBlockingQueue<>(QUEUE_MAX),
-            task -> {
-              Thread thread = new Thread(task, "ndn-read-" + made.incrementAndGet());
-              thread.setDaemon(true);
-              return thread;
-            },
-            (task, full) -> task.run());
-    executor.allowCoreThreadTimeOut(true);
-    return executor;
+    executor = ReadThreads.make(Settings.number(conf, Keys.THREADS, Keys.THREADS_DEFAULT));
   }
 
   @Override
@@ -226,22 +167,72 @@ public class NdnFileSystem extends HandleFileSystem implements IOStatisticsSourc
     }
   }
 
+  // One question: whatever a program knows of the file already would spare none.
   private NativeFile openNative(Path name) throws IOException {
     NativeSite site = site(name);
-    if (site == null || site.stat(name).isSymlink()) {
-      return session.open(name);
+    Opener opener = site == null ? session::open : site::open;
+    NativeFile file;
+    try {
+      file = opener.open(name);
+    } catch (IOException e) {
+      if (NativeSite.errno(e) != Errno.ELOOP) {
+        throw e;
+      }
+      return opener.open(Links.end(name, lookup(site)));
     }
-    return site.open(name);
+    // Of a site: a link is a small file, whose content is where it leads.
+    if (!file.stat().isSymlink()) {
+      return file;
+    }
+    file.close();
+    return opener.open(Links.end(name, lookup(site)));
   }
 
-  /** What is known of a path: by the head of its site, or by who publishes it. */
-  private Record record(Path name) throws IOException {
-    NativeSite site = site(name);
-    if (site == null) {
-      return session.stat(name);
+  private interface Opener {
+    NativeFile open(Path name) throws IOException;
+  }
+
+  /** How a path is asked for: the head of its site, or who publishes it. */
+  private Links.Lookup lookup(NativeSite site) {
+    return site == null ? session::stat : site::stat;
+  }
+
+  @Override
+  Record record(Path name) throws IOException {
+    Links.Lookup lookup = lookup(site(name));
+    try {
+      Record record = lookup.stat(name);
+      if (!record.isSymlink()) {
+        return record;
+      }
+    } catch (IOException e) {
+      if (NativeSite.errno(e) != Errno.ELOOP) {
+        throw e;
+      }
     }
-    Record record = site.stat(name);
-    return record.isSymlink() ? session.stat(name) : record;
+    return lookup.stat(Links.end(name, lookup));
+  }
+
+  /** Status of a link itself, or of what is no link; no link at the end of a path is followed. */
+  @Override
+  public FileStatus getFileLinkStatus(Path path) throws IOException {
+    Path name = begin(StoreStatisticNames.OP_GET_FILE_STATUS, path);
+    Record record = lookup(site(name)).stat(name);
+    FileStatus status = status(name, record);
+    if (record.isSymlink()) {
+      status.setSymlink(Links.target(name, record));
+    }
+    return status;
+  }
+
+  @Override
+  public Path getLinkTarget(Path path) throws IOException {
+    Path name = begin(StoreStatisticNames.OP_GET_FILE_STATUS, path);
+    Record record = lookup(site(name)).stat(name);
+    if (!record.isSymlink()) {
+      throw new PathIOException(name.toString(), "is no symbolic link");
+    }
+    return Links.target(name, record);
   }
 
   @Override
@@ -251,17 +242,29 @@ public class NdnFileSystem extends HandleFileSystem implements IOStatisticsSourc
   }
 
   @Override
-  Path beginWrite(Path path) throws IOException {
+  Path beginWrite(String operation, Path path) throws IOException {
     checkOpen();
+    counts.incrementCounter(operation, 1);
     statistics.incrementWriteOps(1);
     return makeQualified(path);
   }
 
-  /** Opens the version of a status that was given, or fails if it is not the current one. */
+  /**
+   * Opens the version of a status that was given, or fails if it is not the current one. It is read
+   * as {@link ReadPolicy} understands what is said of that. A length says nothing that the answer to
+   * opening does not say, and is not looked at.
+   */
   @Override
   protected CompletableFuture<FSDataInputStream> openFileWithOptions(
       Path path, OpenFileParameters parameters) throws IOException {
-    CompletableFuture<FSDataInputStream> opened = super.openFileWithOptions(path, parameters);
+    ReadPolicy policy = ReadPolicy.of(parameters.getOptions());
+    CompletableFuture<FSDataInputStream> opened =
+        super.openFileWithOptions(path, parameters)
+            .thenApply(
+                stream -> {
+                  ((NdnInputStream) stream.getWrappedStream()).readAs(policy);
+                  return stream;
+                });
     FileStatus wanted = parameters.getStatus();
     if (!(wanted instanceof EtagSource)) {
       return opened;
@@ -294,6 +297,17 @@ public class NdnFileSystem extends HandleFileSystem implements IOStatisticsSourc
   NdnFileStatus statusOf(Path path) throws IOException {
     Path name = begin(StoreStatisticNames.OP_GET_FILE_STATUS, path);
     return status(name, record(name));
+  }
+
+  /** The status of what an entry leads to that is a link; it knows that. */
+  NdnFileStatus statusBehind(Path path) throws IOException {
+    NdnFileStatus status = statusOf(path);
+    NativeSite site = site(path);
+    if (site != null && status.isDirectory()) {
+      Links.refuseCircle(path, site::stat);
+    }
+    status.setBehindLink();
+    return status;
   }
 
   /** The status that a record of a path stands for. */
@@ -336,10 +350,17 @@ public class NdnFileSystem extends HandleFileSystem implements IOStatisticsSourc
   private RemoteIterator<NdnFileStatus> entries(Path path) throws IOException {
     Path name = begin(StoreStatisticNames.OP_LIST_STATUS, path);
     NativeSite site = site(name);
-    NdnListing.Pages listing = site == null ? session.list(name) : site.list(name);
+    NdnListing.Pages listing = site == null ? session.list(name) : Links.list(name, site);
     return listing == null
         ? RemoteIterators.remoteIteratorFromSingleton(statusOf(name))
         : new NdnListing(this, name, listing);
+  }
+
+  /** One listing for each directory, and no status of what a listing has said already. */
+  @Override
+  public ContentSummary getContentSummary(Path path) throws IOException {
+    Path name = begin(StoreStatisticNames.OP_GET_CONTENT_SUMMARY, path);
+    return ContentCount.of(statusOf(name), this::entries);
   }
 
   /**
@@ -371,7 +392,7 @@ public class NdnFileSystem extends HandleFileSystem implements IOStatisticsSourc
     NativeSite site = site(path);
     return site == null
         ? new String[0]
-        : site.servers(makeQualified(path)).toArray(new String[0]);
+        : Links.servers(makeQualified(path), site).toArray(new String[0]);
   }
 
   /** What the publisher has signed of the whole content; null of a part, or if there is none. */
@@ -385,13 +406,7 @@ public class NdnFileSystem extends HandleFileSystem implements IOStatisticsSourc
     if (length < record.length()) {
       return null;
     }
-    if (checksumKind == ChecksumKind.COMPOSITE_CRC32C) {
-      Integer crc = record.crc32c();
-      return crc == null
-          ? null
-          : new CompositeCrcFileChecksum(crc, DataChecksum.Type.CRC32C, CRC_CHUNK_BYTES);
-    }
-    return record.root() == null ? null : new NdnFileChecksum(record.root());
+    return checksumKind.of(record);
   }
 
   @Override

@@ -36,7 +36,7 @@ final class NdnInputStream extends FSInputStream
   private final NativeFile file;
   private final long length;
   private final long version;
-  private final int bufferBytes;
+  private final int usualBytes;
   private final Executor executor;
   private final FileSystem.Statistics statistics;
   private final StreamStatistics counts;
@@ -44,6 +44,7 @@ final class NdnInputStream extends FSInputStream
   private volatile boolean isClosed;
 
   // Guarded by this.
+  private int bufferBytes;
   private long position;
   private byte[] buffer;
   private long bufferStart;
@@ -55,7 +56,8 @@ final class NdnInputStream extends FSInputStream
     this.file = file;
     this.length = status.length();
     this.version = status.version();
-    this.bufferBytes = owner.bufferBytes();
+    this.usualBytes = owner.bufferBytes();
+    this.bufferBytes = usualBytes;
     this.executor = owner.executor();
     this.statistics = owner.statistics();
     this.counts = new StreamStatistics(file);
@@ -64,6 +66,11 @@ final class NdnInputStream extends FSInputStream
   /** The version that is open. */
   String etag() {
     return NdnFileStatus.etag(version);
+  }
+
+  /** Takes what a program says of how it will read; before anything is read. */
+  synchronized void readAs(ReadPolicy policy) {
+    bufferBytes = policy.bufferBytes(usualBytes, length);
   }
 
   @Override

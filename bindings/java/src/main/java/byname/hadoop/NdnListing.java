@@ -78,7 +78,10 @@ final class NdnListing implements RemoteIterator<NdnFileStatus>, Closeable {
     return page.hasNext();
   }
 
-  /** Null for an entry that Hadoop has no path for, and one that went away meanwhile. */
+  /**
+   * Null for an entry that Hadoop has no path for, one that went away meanwhile, and a link that
+   * leads nowhere.
+   */
   private NdnFileStatus status(Record record) throws IOException {
     if (record.name() == null) {
       LOG.log(Level.WARNING, "{0} has an entry whose name is no UTF-8: left out", directory);
@@ -86,8 +89,11 @@ final class NdnListing implements RemoteIterator<NdnFileStatus>, Closeable {
     }
     Path path = NdnFileSystem.child(directory, record.name());
     try {
+      if (record.isSymlink()) {
+        return fileSystem.statusBehind(path);
+      }
       return record.isWhole() ? fileSystem.status(path, record) : fileSystem.statusOf(path);
-    } catch (FileNotFoundException e) {
+    } catch (FileNotFoundException | Links.BadLinkException e) {
       LOG.log(Level.DEBUG, "left out of a listing", e);
       return null;
     }

@@ -32,7 +32,7 @@ public final class NdnTokenRenewer extends TokenRenewer {
   private static <T> T ask(Token<?> token, Configuration conf, Ask<T> ask) throws IOException {
     URI uri = LentKey.uri(token);
     Path root = new Path(uri);
-    String link = NdnFileSystem.link(uri.getAuthority(), conf);
+    String link = Settings.link(uri.getAuthority(), conf);
     try (NativeSession session = LentKey.of(token).open(root, link, conf);
         NativeSite site = session.site(root, null)) {
       return ask.of(site, root);

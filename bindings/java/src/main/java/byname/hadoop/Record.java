@@ -37,6 +37,7 @@ final class Record {
   private final String name;
   private final String owner;
   private final String group;
+  private final String linkTarget;
 
   // The order is that of jni_records.c.
   private Record(ByteBuffer from) {
@@ -53,6 +54,7 @@ final class Record {
     name = text(nameOctets);
     owner = text(octets(from));
     group = text(octets(from));
+    linkTarget = text(octets(from));
   }
 
   static Record one(byte[] octets) {
@@ -117,6 +119,11 @@ final class Record {
 
   boolean isSymlink() {
     return kind == KIND_SYMLINK;
+  }
+
+  /** What a symbolic link says; null if it is no UTF-8. */
+  String linkTarget() {
+    return linkTarget;
   }
 
   /** Replicas that a site shall have of a file; 1 of what is published otherwise. */

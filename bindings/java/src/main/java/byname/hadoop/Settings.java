@@ -1,6 +1,7 @@
 package byname.hadoop;
 
 import java.io.IOException;
+import java.util.Locale;
 import java.util.concurrent.TimeUnit;
 import org.apache.hadoop.conf.Configuration;
 
@@ -34,5 +35,20 @@ final class Settings {
   static long time(Configuration conf, String key, long usualSeconds, TimeUnit unit)
       throws IOException {
     return read(conf, key, () -> conf.getTimeDuration(key, usualSeconds, TimeUnit.SECONDS, unit));
+  }
+
+  // Hadoop compares authorities without regard to case and gives all the same instance.
+  static String link(String authority, Configuration conf) throws IOException {
+    if (authority == null) {
+      return null;
+    }
+    String key = Keys.LINK_PREFIX + authority.toLowerCase(Locale.ROOT);
+    String link = conf.getTrimmed(key);
+    if (link == null || link.isEmpty()) {
+      throw new IOException(
+          "ndn://" + authority + ": no link is set in " + key
+              + "; a whole name has three slashes: ndn:///" + authority + "/…");
+    }
+    return link;
   }
 }

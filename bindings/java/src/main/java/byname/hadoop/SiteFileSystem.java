@@ -4,9 +4,6 @@ import java.io.EOFException;
 import java.io.FileNotFoundException;
 import java.io.IOException;
 import java.util.EnumSet;
-import java.util.HashMap;
-import java.util.List;
-import java.util.Map;
 import org.apache.hadoop.fs.CreateFlag;
 import org.apache.hadoop.fs.FSDataOutputStream;
 import org.apache.hadoop.fs.FileAlreadyExistsException;
@@ -15,9 +12,9 @@ import org.apache.hadoop.fs.Options;
 import org.apache.hadoop.fs.ParentNotDirectoryException;
 import org.apache.hadoop.fs.Path;
 import org.apache.hadoop.fs.PathIsNotEmptyDirectoryException;
-import org.apache.hadoop.fs.XAttrSetFlag;
 import org.apache.hadoop.fs.permission.FsAction;
 import org.apache.hadoop.fs.permission.FsPermission;
+import org.apache.hadoop.fs.statistics.StoreStatisticNames;
 import org.apache.hadoop.security.AccessControlException;
 import org.apache.hadoop.util.Progressable;
 
@@ -28,15 +25,42 @@ import org.apache.hadoop.util.Progressable;
  * <p>What programs rely on is what HDFS does: a rename moves into a directory that is there, replaces
  * nothing, and says false where it cannot be.
  */
-abstract class SiteFileSystem extends AclFileSystem {
+abstract class SiteFileSystem extends AttributeFileSystem {
   private static final int PERMISSIONS = 01777;
   private static final int PIECE_BYTES = 1 << 20;
   private static final long NANOS_IN_MILLI = 1_000_000;
+
+  private static final String SET_REPLICATION = "op_set_replication";
+
+  /** Changes that are counted. */
+  static final String[] OPERATIONS = {
+    StoreStatisticNames.OP_CREATE,
+    StoreStatisticNames.OP_CREATE_NON_RECURSIVE,
+    StoreStatisticNames.OP_APPEND,
+    StoreStatisticNames.OP_MKDIRS,
+    StoreStatisticNames.OP_DELETE,
+    StoreStatisticNames.OP_RENAME,
+    StoreStatisticNames.OP_TRUNCATE,
+    StoreStatisticNames.OP_SET_PERMISSION,
+    StoreStatisticNames.OP_SET_OWNER,
+    StoreStatisticNames.OP_SET_TIMES,
+    StoreStatisticNames.OP_MODIFY_ACL_ENTRIES,
+    StoreStatisticNames.OP_REMOVE_ACL_ENTRIES,
+    StoreStatisticNames.OP_REMOVE_DEFAULT_ACL,
+    StoreStatisticNames.OP_REMOVE_ACL,
+    StoreStatisticNames.OP_SET_ACL,
+    SET_REPLICATION,
+    SET_XATTR,
+    REMOVE_XATTR,
+  };
 
   private final Drafts drafts = new Drafts();
 
   /** Octets of the buffer of a stream. */
   abstract int bufferBytes();
+
+  /** What is known of a path, links followed. */
+  abstract Record record(Path name) throws IOException;
 
   private int mode(FsPermission permission) {
     return permission.applyUMask(FsPermission.getUMask(getConf())).toShort() & PERMISSIONS;
@@ -57,7 +81,8 @@ abstract class SiteFileSystem extends AclFileSystem {
       return super.create(
           path, permission, isOverwrite, bufferSize, replication, blockSize, progress);
     }
-    return create(site, beginWrite(path), permission, isOverwrite, true);
+    Path name = beginWrite(StoreStatisticNames.OP_CREATE, path);
+    return create(site, name, permission, isOverwrite, true);
   }
 
   @Override
@@ -78,8 +103,8 @@ abstract class SiteFileSystem extends AclFileSystem {
     if (flags.contains(CreateFlag.APPEND)) {
       return append(path, bufferSize, progress);
     }
-    return create(
-        site, beginWrite(path), permission, flags.contains(CreateFlag.OVERWRITE), false);
+    Path name = beginWrite(StoreStatisticNames.OP_CREATE_NON_RECURSIVE, path);
+    return create(site, name, permission, flags.contains(CreateFlag.OVERWRITE), false);
   }
 
   private FSDataOutputStream create(
@@ -115,7 +140,7 @@ abstract class SiteFileSystem extends AclFileSystem {
       return;
     }
     if (makesPath) {
-      mkdirs(parent, FsPermission.getDirDefault());
+      makePath(site, parent, FsPermission.getDirDefault());
       return;
     }
     if (!site.stat(parent).isDirectory()) {
@@ -146,7 +171,7 @@ abstract class SiteFileSystem extends AclFileSystem {
       return super.append(path, bufferSize, progress);
     }
     NativeSite site = site(path);
-    Path name = beginWrite(path);
+    Path name = beginWrite(StoreStatisticNames.OP_APPEND, path);
     Record there = site.stat(name);
     if (there.isDirectory()) {
       throw new FileNotFoundException(name + ": is a directory");
@@ -189,10 +214,13 @@ abstract class SiteFileSystem extends AclFileSystem {
     if (site == null) {
       return super.mkdirs(path, permission);
     }
-    Path name = beginWrite(path);
+    makePath(site, beginWrite(StoreStatisticNames.OP_MKDIRS, path), permission);
+    return true;
+  }
+
+  private void makePath(NativeSite site, Path name, FsPermission permission) throws IOException {
     try {
       site.makePath(name, mode(permission));
-      return true;
     } catch (IOException e) {
       if (NativeSite.errno(e) == Errno.ENOTDIR) {
         throw new ParentNotDirectoryException(name + ": there is a file above it");
@@ -207,7 +235,7 @@ abstract class SiteFileSystem extends AclFileSystem {
     if (site == null) {
       return super.delete(path, isRecursive);
     }
-    Path name = beginWrite(path);
+    Path name = beginWrite(StoreStatisticNames.OP_DELETE, path);
     if (name.isRoot()) {
       // As in HDFS: the root stays, with all that is in it.
       if (!isRecursive && listStatusIterator(name).hasNext()) {
@@ -233,7 +261,7 @@ abstract class SiteFileSystem extends AclFileSystem {
     if (site == null) {
       return super.rename(from, to);
     }
-    Path source = beginWrite(from);
+    Path source = beginWrite(StoreStatisticNames.OP_RENAME, from);
     Path target = makeQualified(to);
     Record moved = source.isRoot() ? null : site.find(source);
     if (moved == null) {
@@ -287,7 +315,7 @@ abstract class SiteFileSystem extends AclFileSystem {
       rename(from, to);
       return;
     }
-    Path source = beginWrite(from);
+    Path source = beginWrite(StoreStatisticNames.OP_RENAME, from);
     Path target = makeQualified(to);
     Record moved = site.stat(source);
     Record there = site.find(target);
@@ -313,7 +341,7 @@ abstract class SiteFileSystem extends AclFileSystem {
     if (site == null) {
       return super.truncate(path, size);
     }
-    Path name = beginWrite(path);
+    Path name = beginWrite(StoreStatisticNames.OP_TRUNCATE, path);
     Record there = site.stat(name);
     if (there.isDirectory()) {
       throw new FileNotFoundException(name + ": is a directory");
@@ -336,7 +364,7 @@ abstract class SiteFileSystem extends AclFileSystem {
     if (site == null) {
       return super.setReplication(path, replication);
     }
-    Path name = beginWrite(path);
+    Path name = beginWrite(SET_REPLICATION, path);
     Record there = site.find(name);
     if (there == null || there.isDirectory()) {
       return false;
@@ -359,7 +387,7 @@ abstract class SiteFileSystem extends AclFileSystem {
       super.setPermission(path, permission);
       return;
     }
-    Path name = beginWrite(path);
+    Path name = beginWrite(StoreStatisticNames.OP_SET_PERMISSION, path);
     int mode = permission.toShort() & PERMISSIONS;
     try {
       site.setMode(name, mode);
@@ -377,7 +405,7 @@ abstract class SiteFileSystem extends AclFileSystem {
       super.setOwner(path, owner, group);
       return;
     }
-    site.setOwner(beginWrite(path), owner, group);
+    site.setOwner(beginWrite(StoreStatisticNames.OP_SET_OWNER, path), owner, group);
   }
 
   /** Sets the time of modification; there is none of access. */
@@ -388,7 +416,7 @@ abstract class SiteFileSystem extends AclFileSystem {
       super.setTimes(path, modification, access);
       return;
     }
-    Path name = beginWrite(path);
+    Path name = beginWrite(StoreStatisticNames.OP_SET_TIMES, path);
     if (modification < 0) {
       site.stat(name);
       return;
@@ -405,7 +433,7 @@ abstract class SiteFileSystem extends AclFileSystem {
       return;
     }
     Path name = makeQualified(path);
-    Record there = site.stat(name);
+    Record there = record(name);
     FsPermission permission = new FsPermission((short) there.permissions());
     boolean isAllowed =
         there.owner().equals(site.user())
@@ -429,64 +457,10 @@ abstract class SiteFileSystem extends AclFileSystem {
     return new FsStatus(room[0], room[1], room[2]);
   }
 
+  /** Links are made by the site's own command: what Hadoop makes of a path may be another scheme's. */
   @Override
-  public void setXAttr(Path path, String name, byte[] value, EnumSet<XAttrSetFlag> flags)
-      throws IOException {
-    NativeSite site = site(path);
-    if (site == null) {
-      super.setXAttr(path, name, value, flags);
-      return;
-    }
-    byte[] octets = value == null ? new byte[0] : value;
-    boolean mayCreate = flags.contains(XAttrSetFlag.CREATE);
-    boolean mayReplace = flags.contains(XAttrSetFlag.REPLACE);
-    if (!mayCreate && !mayReplace) {
-      throw new IOException("setXAttr: neither CREATE nor REPLACE");
-    }
-    site.setXattr(beginWrite(path), name, octets, mayCreate, mayReplace);
-  }
-
-  @Override
-  public byte[] getXAttr(Path path, String name) throws IOException {
-    NativeSite site = site(path);
-    return site == null ? super.getXAttr(path, name) : site.xattr(makeQualified(path), name);
-  }
-
-  @Override
-  public Map<String, byte[]> getXAttrs(Path path) throws IOException {
-    NativeSite site = site(path);
-    if (site == null) {
-      return super.getXAttrs(path);
-    }
-    return getXAttrs(path, site.xattrs(makeQualified(path)));
-  }
-
-  @Override
-  public Map<String, byte[]> getXAttrs(Path path, List<String> names) throws IOException {
-    NativeSite site = site(path);
-    if (site == null) {
-      return super.getXAttrs(path, names);
-    }
-    Map<String, byte[]> found = new HashMap<>();
-    for (String name : names) {
-      found.put(name, site.xattr(makeQualified(path), name));
-    }
-    return found;
-  }
-
-  @Override
-  public List<String> listXAttrs(Path path) throws IOException {
-    NativeSite site = site(path);
-    return site == null ? super.listXAttrs(path) : site.xattrs(makeQualified(path));
-  }
-
-  @Override
-  public void removeXAttr(Path path, String name) throws IOException {
-    NativeSite site = site(path);
-    if (site == null) {
-      super.removeXAttr(path, name);
-      return;
-    }
-    site.removeXattr(beginWrite(path), name);
+  public void createSymlink(Path target, Path link, boolean createParent) throws IOException {
+    throw new UnsupportedOperationException(
+        makeQualified(link) + ": ndn:// makes no symbolic links; byname ln -s does");
   }
 }
