@@ -16,6 +16,7 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FileUtil;
+import org.apache.hadoop.test.LambdaTestUtils;
 
 /**
  * A real site, {@code byname site up}, with a user who may write everywhere in it. It can be taken
@@ -35,6 +36,8 @@ final class RunningSite implements AutoCloseable {
   private final String name;
   private final Map<String, Process> processes = new LinkedHashMap<>();
   private String link;
+  /** Where the catalog is, if it is in a database. */
+  private String engine;
   /** What the forwarder is told besides its socket. */
   private final List<String> forwarderFlags = new ArrayList<>();
 
@@ -105,6 +108,31 @@ final class RunningSite implements AutoCloseable {
     processes.remove("site");
     startPart("forwarder");
     startPart("head");
+    startDisks(disks);
+  }
+
+  /**
+   * The same with its catalog moved to a database and two heads over it, "head", which leads, and
+   * "second".
+   */
+  void takeApart(int disks, Database database) throws Exception {
+    kill("site");
+    processes.remove("site");
+    run("head", "site", "move-engine", name, database.engine());
+    engine = database.engine();
+    startPart("forwarder");
+    startPart("head");
+    LambdaTestUtils.await(STOP_SECONDS * 1000, 20, () -> leads("head"));
+    startPart("second");
+    startDisks(disks);
+  }
+
+  /** True if a head has said that it leads, since it was started. */
+  boolean leads(String head) throws IOException {
+    return Files.readString(folder.resolve(head + ".log")).contains("this head leads");
+  }
+
+  private void startDisks(int disks) throws IOException {
     for (int disk = 0; disk < disks; disk++) {
       startPart("disk" + disk);
     }
@@ -133,15 +161,22 @@ final class RunningSite implements AutoCloseable {
         command = forward.toArray(new String[0]);
         break;
       case "head":
-        command = connected("catalog", name);
+      case "second":
+        command =
+            engine == null
+                ? connected("catalog", name)
+                : connected("catalog", "--dir", folder.resolve(part).toString(), "--lease", "2s");
         break;
       default:
         command = connected("disk", folder.resolve(part).toString());
     }
     ProcessBuilder builder = builder("head", command);
     Path log = folder.resolve(part + ".log");
+    if (engine != null) {
+      builder.environment().put("BYNAME_ENGINE", engine);
+    }
     builder.redirectErrorStream(true);
-    builder.redirectOutput(ProcessBuilder.Redirect.appendTo(log.toFile()));
+    builder.redirectOutput(ProcessBuilder.Redirect.to(log.toFile()));
     processes.put(part, builder.start());
   }
 
