@@ -6,7 +6,7 @@
 help:
 	@echo "make demo [DIR=path]   publish a directory, read it back by name through a second forwarder"
 	@echo "make demo-xrootd       serve names with a stock xrootd, copy them with xrdcp"
-	@echo "make demo-hadoop       read names with hadoop fs and MapReduce"
+	@echo "make demo-hadoop       a site with hadoop fs and MapReduce, a disk killed meanwhile"
 	@echo "make demo-mount        a published tree as a directory of this machine"
 	@echo "make demo-site         a site: put, read, rename, a disk that dies and returns"
 	@echo "make test              everything that CI runs, ending with a summary"
