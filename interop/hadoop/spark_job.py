@@ -3,7 +3,8 @@
 usage: spark_job.py JAR CONF NAMED LOCAL [WORK...]     (default: all)
 
 CONF is a JSON object of Hadoop properties, NAMED a path of a site (`ndn://…`), LOCAL one of the
-local file system. Prints for each kind of work, a line each, its name and a JSON object: what was
+local file system, or of HDFS.
+Prints for each kind of work, a line each, its name and a JSON object: what was
 found below NAMED, what was found below LOCAL, and the seconds that each took.
 """
 

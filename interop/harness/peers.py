@@ -20,6 +20,7 @@ ANALYSIS_PYTHON = ROOT / "analysis/bin/python"
 SPARK_PYTHON = ROOT / "spark/bin/python"
 HADOOP = ROOT / "hadoop"
 FLINK = ROOT / "flink/classpath"
+HDFS = ROOT / "hdfs/classpath"
 # Spark 3.5's, the last of the line before, the one that bindings/java is built with, the newest.
 HADOOP_VERSIONS = ("3.3.4", "3.3.6", "3.4.2", "3.5.0")
 JAVA_25 = ROOT / "java/home/bin/java"
@@ -72,6 +73,7 @@ PEERS = {
              ROOT / "spark/bin/spark-submit"),
         Peer("hadoop-versions", "+".join(HADOOP_VERSIONS), JAVA_25, True),
         Peer("flink", _pin("hadoop/flink/pom.xml", r"<flink.version>(\S+)</"), FLINK, True),
+        Peer("hdfs", _pin("hadoop/hdfs/pom.xml", r"<hadoop.version>(\S+)</"), HDFS, True),
         Peer("root", _pin("xrootd/requirements-root.txt", r"root==(\S+)"), ROOT_PYTHON, True),
     )
 }
