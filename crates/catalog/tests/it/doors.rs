@@ -1,12 +1,13 @@
 //! Doors speak for whom they may, judged by each command, and have no rights of their own.
 
-use byname_catalog::engine::{Engine, MemoryEngine};
+use byname_catalog::engine::Engine;
 use byname_catalog::{
     AddKey, Answer, AttributeChanges, Caller, Command, GRANT_NAMES_MAX, Grant, KeyHolder, Limits,
     Reader, Refusal, Request, SESSION_NS, Seen, SetDoor, Subject, Submission, export, rebuild,
 };
 
 use crate::support::{TestSite, place, refusal, through};
+use crate::under_test::TestEngine;
 
 fn names(names: &[&str]) -> Vec<String> {
     names.iter().map(|name| (*name).to_owned()).collect()
@@ -210,7 +211,7 @@ fn doors_are_there_in_a_catalog_that_is_made_again_and_their_sessions_are_not() 
     site.grant("xrd", grant.clone());
     site.run_in_session(&through("xrd", "anna", &[]), mkdir("a")).unwrap();
     let rows = export(&*site.catalog.engine().snapshot().unwrap(), None, 1 << 16).unwrap();
-    let again = MemoryEngine::default();
+    let again = TestEngine::default();
     rebuild(&again, &mut rows.into_iter(), Seen::default(), site.now_ns).unwrap();
     let reader = Reader::new(&again, &Caller::Head).unwrap();
     assert_eq!(reader.doors("", 9).unwrap()[0].1.grant, grant);

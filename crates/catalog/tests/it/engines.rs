@@ -30,6 +30,13 @@ fn each_damage_of_rows_is_found_and_mended() {
 }
 
 #[test]
+fn each_damage_of_rows_in_a_file_is_found_and_mended() {
+    mending::each_damage_is_found_and_mended(&|| {
+        Arc::new(EmbeddedEngine::on(PowerDisk::default()).unwrap())
+    });
+}
+
+#[test]
 fn overlapping_transactions_in_memory_conflict() {
     let engine = MemoryEngine::default();
     let (first, second) = (engine.begin().unwrap(), engine.begin().unwrap());

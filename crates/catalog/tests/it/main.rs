@@ -32,4 +32,6 @@ mod versions;
 /// The engine of the tests of this directory. `byname-postgres` runs most of them on its own.
 mod under_test {
     pub(crate) use byname_catalog::engine::MemoryEngine as TestEngine;
+    /// Random cases of a test that each want an engine of their own.
+    pub(crate) const CASES_MAX: u32 = u32::MAX;
 }

@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
-use byname_catalog::engine::{Engine, MemoryEngine, Span, Table, Writes};
+use byname_catalog::engine::{Engine, Span, Table, Writes};
 use byname_catalog::{
     AddDisk, Command, Create, Limits, OverSince, Policy, PolicyChanges, Publish, Quota, Refusal,
     Subject,
 };
 
 use crate::support::{HOUR_NS, TestSite, commit, place};
+use crate::under_test::TestEngine;
 
 fn site() -> TestSite {
     let mut site = TestSite::in_memory().0;
@@ -151,7 +152,7 @@ fn a_space_counts_what_its_policy_sends_there() {
 /// Rows of spaces are made by the first head that knows of them, limits stay as they are.
 #[test]
 fn a_catalog_of_before_counts_its_spaces_when_it_is_led() {
-    let engine = MemoryEngine::default();
+    let engine = TestEngine::default();
     let mut site = TestSite::new(Arc::new(engine.clone()));
     site.put("op", "a", 70);
     let ticket = site.create("op", "b", 30).unwrap();

@@ -12,7 +12,7 @@ use byname_catalog::{
     Request, SLOT_COUNT, SetDoor, Setup, SpokenFor, Submission, Ticket, check, initialise,
 };
 
-use crate::under_test::TestEngine;
+use crate::under_test::{CASES_MAX, TestEngine};
 
 /// The name `/test/site`, TLV-VALUE.
 pub(crate) const SITE: &[u8] = b"\x08\x04test\x08\x04site";
@@ -20,12 +20,12 @@ pub(crate) const HOUR_NS: u64 = 3_600_000_000_000;
 /// Lease that outlasts every test.
 const ALWAYS: u64 = u64::MAX;
 
-/// So many random cases, or as `PROPTEST_CASES` says. A failure prints its input, and is not
-/// written into the tree.
+/// So many random cases, fewer where the engine is slow, or as `PROPTEST_CASES` says. A failure
+/// prints its input, and is not written into the tree.
 pub(crate) fn cases(count: u32) -> proptest::test_runner::Config {
     let default = proptest::test_runner::Config::default();
     let is_asked = std::env::var_os("PROPTEST_CASES").is_some();
-    let cases = if is_asked { default.cases } else { count };
+    let cases = if is_asked { default.cases } else { count.min(CASES_MAX) };
     proptest::test_runner::Config { cases, failure_persistence: None, ..default }
 }
 

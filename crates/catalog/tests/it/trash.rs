@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use byname_catalog::engine::{EmbeddedEngine, Engine, MemoryEngine, Span, Table};
+use byname_catalog::engine::{EmbeddedEngine, Engine, Span, Table};
 use byname_catalog::id::InodeId;
 use byname_catalog::{
     Answer, AttributeChanges, Caller, Command, EntryName, KEPT_NS, Limits, MeasuredTrash, Place,
@@ -13,6 +13,7 @@ use byname_catalog::{
 use crate::rebuild::assert_rebuilt;
 use crate::storage::PowerDisk;
 use crate::support::{HOUR_NS, TestSite, place};
+use crate::under_test::TestEngine;
 
 const POLICY: TrashPolicy = TrashPolicy { is_on: true, keep_ns: HOUR_NS, bytes_max: u64::MAX };
 
@@ -52,7 +53,7 @@ fn site(engine: Arc<dyn Engine>) -> TestSite {
 }
 
 fn in_memory() -> TestSite {
-    site(Arc::new(MemoryEngine::default()))
+    site(Arc::new(TestEngine::default()))
 }
 
 fn usage(site: &TestSite) -> Usage {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use byname_catalog::engine::{EmbeddedEngine, Engine, MemoryEngine, Span, Table};
+use byname_catalog::engine::{EmbeddedEngine, Engine, Span, Table};
 use byname_catalog::id::ContentId;
 use byname_catalog::{
     Answer, AttributeChanges, Caller, Command, DiskChanges, DiskState, KEPT_NS, Limits,
@@ -12,6 +12,7 @@ use byname_catalog::{
 use crate::rebuild::assert_rebuilt;
 use crate::storage::PowerDisk;
 use crate::support::{HOUR_NS, SITE, TestSite, place, sums};
+use crate::under_test::TestEngine;
 
 fn keep(path: &str, wanted: u8) -> Command {
     Command::SetVersions { place: place(path), wanted }
@@ -27,7 +28,7 @@ fn site(engine: Arc<dyn Engine>) -> TestSite {
 }
 
 fn in_memory() -> TestSite {
-    site(Arc::new(MemoryEngine::default()))
+    site(Arc::new(TestEngine::default()))
 }
 
 fn usage(site: &TestSite) -> Usage {

@@ -6,7 +6,11 @@
 #[path = "../../../catalog/tests/it/acls.rs"]
 mod acls;
 mod cluster;
+#[path = "../../../catalog/tests/it/doors.rs"]
+mod doors;
 mod engine;
+#[path = "../../../catalog/tests/it/loans.rs"]
+mod loans;
 #[path = "../../../catalog/tests/it/machine.rs"]
 #[allow(dead_code, reason = "how other engines fail")]
 mod machine;
@@ -20,6 +24,10 @@ mod moving;
 mod outages;
 #[path = "../../../catalog/tests/it/policies.rs"]
 mod policies;
+#[path = "../../../catalog/tests/it/posix.rs"]
+mod posix;
+#[path = "../../../catalog/tests/it/quotas.rs"]
+mod quotas;
 #[path = "../../../catalog/tests/it/rebuild.rs"]
 mod rebuild;
 #[path = "../../../catalog/tests/it/removal.rs"]
@@ -45,4 +53,9 @@ mod suite;
 #[allow(dead_code, reason = "other tests of the catalog use the rest")]
 mod support;
 mod tls;
+#[path = "../../../catalog/tests/it/trash.rs"]
+mod trash;
 mod under_test;
+mod upgrade;
+#[path = "../../../catalog/tests/it/versions.rs"]
+mod versions;

@@ -10,6 +10,10 @@ use byname_postgres::PostgresEngine;
 
 use crate::cluster::Cluster;
 
+/// Random cases of a test that each want a database of their own: the catalog's own tests play
+/// more, and what commands mean does not depend on the engine.
+pub(crate) const CASES_MAX: u32 = 6;
+
 /// Rows in a database. Clones share it.
 #[derive(Clone)]
 pub(crate) struct TestEngine {
