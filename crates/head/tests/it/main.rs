@@ -9,5 +9,6 @@ mod paths;
 mod proving;
 mod queries;
 mod rebuild;
+mod repairing;
 mod sessions;
 mod support;

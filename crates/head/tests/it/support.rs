@@ -106,7 +106,7 @@ impl TestHead {
         head
     }
 
-    fn add_disk(&mut self, seed: u8) {
+    pub(crate) fn add_disk(&mut self, seed: u8) {
         let disk = AddDisk {
             space: "main".into(),
             server: format!("server{seed}"),
@@ -154,6 +154,11 @@ impl TestHead {
         let certificates = [self.own.certificate.wire().to_vec()];
         let own: (SharedSigner, &[Vec<u8>]) = (Arc::new(self.own.signer.clone()), &certificates);
         Watch::new(self.site.clone(), self.engine.clone(), own, &self.executor)
+    }
+
+    /// Executes commands of the head's own.
+    pub(crate) fn carry_out(&mut self, commands: Vec<Command>) {
+        self.executor.carry_out(commands, NOW_NS + self.later_ns).unwrap();
     }
 
     /// Ends what is due by then.
