@@ -44,7 +44,7 @@ pub use load::{LoadAverage, LoadMeter};
 pub use machine::Machine;
 pub use proving::ProofWork;
 pub use record::Record;
-pub use scan::{Quarantined, Scan};
+pub use scan::{Quarantined, Removed, Scan};
 pub use scrub::{ScrubConfig, ScrubWork, Scrubbed};
 pub use server::{DiskServer, DiskServerConfig, DiskServerError, OpenDisk};
 pub use service::{DiskReport, DiskReports, DiskService};

@@ -20,6 +20,8 @@ use crate::record::{RECORD_BYTES_MAX, Record};
 
 /// No epoch takes more.
 const EPOCH_BYTES_MAX: u64 = 64;
+/// Files that were removed which are named; the rest is counted.
+const REMOVED_NAMED_MAX: usize = 100;
 
 /// What a disk has.
 #[derive(Debug, Default)]
@@ -32,6 +34,8 @@ pub struct Scan {
     pub epoch: LeaseEpoch,
     /// What was put into quarantine now, or would be if that could be done.
     pub quarantined: Vec<Quarantined>,
+    /// What was of no use to anybody, and was removed now.
+    pub removed: Removed,
     /// Nothing on the disk can be changed.
     pub is_read_only: bool,
     /// Contents that could not be put into quarantine.
@@ -51,6 +55,24 @@ pub struct Quarantined {
     pub is_moved: bool,
 }
 
+/// Files that a start removes: nobody was told that what they are part of is there.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub struct Removed {
+    /// The first of them, each with the reason.
+    pub named: Vec<(PathBuf, &'static str)>,
+    /// Number of those that are not named.
+    pub more: usize,
+}
+
+impl Removed {
+    fn note(&mut self, path: PathBuf, why: &'static str) {
+        match self.named.len() < REMOVED_NAMED_MAX {
+            true => self.named.push((path, why)),
+            false => self.more += 1,
+        }
+    }
+}
+
 /// A file that is to be put into quarantine.
 pub(crate) struct Unsound {
     path: PathBuf,
@@ -68,7 +90,9 @@ impl Unsound {
 pub(crate) fn scan(layout: &Layout, is_read_only: bool) -> Result<Scan, DiskError> {
     let mut scan = Scan { epoch: read_epoch(layout)?, is_read_only, ..Scan::default() };
     for path in layout.list(&layout.incoming())? {
-        remove(layout, &path, &scan)?;
+        if remove(layout, &path, &scan)? {
+            scan.removed.note(path, "it was being written");
+        }
     }
     for path in layout.list(&layout.dropped())? {
         scan.dropped.extend(content_of(&path));
@@ -95,8 +119,8 @@ pub(crate) fn scan(layout: &Layout, is_read_only: bool) -> Result<Scan, DiskErro
         for path in paths {
             let is_needed = content_of(&path)
                 .is_some_and(|it| scan.replicas.contains_key(&it) || unfit.contains(&it));
-            if !is_needed {
-                remove(layout, &path, &scan)?;
+            if !is_needed && remove(layout, &path, &scan)? {
+                scan.removed.note(path, "it is a record without content");
             }
         }
     }

@@ -19,7 +19,7 @@ use crate::error::DiskError;
 use crate::load::LoadMeter;
 use crate::machine::{Limits, Machine};
 use crate::orders::Orders;
-use crate::scan::{Quarantined, Scan};
+use crate::scan::{Quarantined, Removed, Scan};
 use crate::scrub::{Scrub, ScrubConfig, Standing};
 use crate::service::{DiskReports, DiskService};
 use crate::shown::Shown;
@@ -123,6 +123,11 @@ impl OpenDisk {
     /// What was put into quarantine now, or would be if that could be done.
     pub fn quarantined(&self) -> &[Quarantined] {
         &self.scan.quarantined
+    }
+
+    /// What was of no use to anybody, and was removed now.
+    pub fn removed(&self) -> &Removed {
+        &self.scan.removed
     }
 
     /// True if nothing on the disk can be changed: it serves what it has, and takes nothing.

@@ -234,6 +234,28 @@ fn a_disk_that_is_full_when_it_starts_hides_what_it_cannot_put_aside() {
 }
 
 #[test]
+fn what_a_start_removes_is_named_or_counted() {
+    let parent = tempfile::tempdir().unwrap();
+    let root = new_disk(parent.path());
+    store(&open(&root).0, b"octets");
+    fs::write(root.join("incoming/half"), b"half").unwrap();
+    for number in 0..101 {
+        let name = format!("records/07/{:016x}-{:016x}", number * 256 + 7, 9);
+        fs::write(root.join(name), b"x").unwrap();
+    }
+    let (disk, scan) = open(&root);
+    assert_eq!(scan.removed.named[0], (root.join("incoming/half"), "it was being written"));
+    assert!(
+        scan.removed.named[1..].iter().all(|(_, why)| *why == "it is a record without content")
+    );
+    assert_eq!((scan.removed.named.len(), scan.removed.more), (100, 2));
+    assert!(scan.removed.named.iter().all(|(path, _)| !path.exists()));
+    assert!(scan.replicas.contains_key(&CONTENT), "what is whole stays");
+    drop(disk);
+    assert_eq!(open(&root).1.removed, byname_disk::Removed::default());
+}
+
+#[test]
 fn files_that_are_no_contents_are_put_aside() {
     let parent = tempfile::tempdir().unwrap();
     let root = new_disk(parent.path());

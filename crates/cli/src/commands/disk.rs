@@ -5,7 +5,7 @@ use crate::exit::{Code, Failure, Outcome, chain};
 use crate::typed::endpoint;
 use crate::{forwarders, notify, output, settings};
 use byname_disk::{
-    DiskError, DiskServer, DiskServerConfig, DiskServerError, OpenDisk, ScrubConfig,
+    DiskError, DiskServer, DiskServerConfig, DiskServerError, OpenDisk, Removed, ScrubConfig,
 };
 use byname_io::Endpoint;
 use byname_keychain::Keychain;
@@ -96,6 +96,7 @@ pub(crate) fn open(
         let (path, why) = (quarantined.path.display(), quarantined.why);
         output::err_line(&format!("{fate}: {path}: {why}"));
     }
+    show_removed(disk.removed());
     let prefix = disk.site().disk(disk.name());
     let shown = output::name(prefix.view());
     let keychain = Keychain::open(&paths.keys)?;
@@ -116,6 +117,16 @@ pub(crate) fn open(
         scrub,
     };
     Ok(Opened { server: disk.serve(config)?, ready, allow })
+}
+
+/// What a crash has left, or somebody who changed the directory.
+fn show_removed(removed: &Removed) {
+    for (path, why) in &removed.named {
+        output::err_line(&format!("removed: {}: {why}", path.display()));
+    }
+    if removed.more > 0 {
+        output::err_line(&format!("removed: {}", output::count(removed.more as u64, "more file")));
+    }
 }
 
 impl From<DiskError> for Failure {
