@@ -11,6 +11,7 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use byname_io::begin_writeback;
 use rustix::fs::{FallocateFlags, FlockOperation, StatVfsMountFlags};
 use rustix::io::Errno;
 
@@ -71,6 +72,9 @@ pub trait OpenFile: Debug + Send {
     /// Appends octets of another file, from a place in it that is a whole number of units; shared
     /// with it where the file system can do that. Fails if they are not all there.
     fn take(&mut self, from: &Path, offset: u64, bytes: u64) -> io::Result<()>;
+    /// Begins to write a part of it to stable storage, where that is possible, so that there is
+    /// less to do for [`OpenFile::sync`]. Promises nothing.
+    fn begin_sync(&mut self, _offset: u64, _bytes: u64) {}
     /// Makes all octets durable; the name is not.
     fn sync(&mut self) -> io::Result<()>;
     /// Facts about it.
@@ -189,6 +193,10 @@ impl OpenFile for File {
             true => Ok(()),
             false => Err(io::ErrorKind::UnexpectedEof.into()),
         }
+    }
+
+    fn begin_sync(&mut self, offset: u64, bytes: u64) {
+        begin_writeback(self, offset, bytes);
     }
 
     fn sync(&mut self) -> io::Result<()> {

@@ -20,6 +20,8 @@ const SPARE_BYTES_MAX: u64 = 64 << 20;
 const SPARE_PART: u64 = 64;
 /// Octets that are taken from another content together.
 const TAKEN_BYTES: u64 = 16 << 20;
+/// Octets that the system is told to write to the disk together, while more come.
+const BEGUN_BYTES: u64 = 8 << 20;
 
 /// True if so many octets leave what no content gets.
 fn has_room(layout: &Layout, bytes: u64) -> io::Result<bool> {
@@ -66,6 +68,9 @@ pub struct Incoming {
     layout: Layout,
     content: ContentId,
     file: Box<dyn OpenFile>,
+    written_bytes: u64,
+    /// Of those the system was told to write so many to the disk.
+    begun_bytes: u64,
 }
 
 impl Incoming {
@@ -93,7 +98,7 @@ impl Incoming {
         if has_room(&layout, bytes).map_err(|error| StoreFailure::of(&error))? {
             let file = layout.files.create(&layout.incoming_object(content));
             let file = file.map_err(|error| StoreFailure::of(&error))?;
-            return Ok(Self { layout, content, file });
+            return Ok(Self { layout, content, file, written_bytes: 0, begun_bytes: 0 });
         }
         Err(StoreFailure::Full)
     }
@@ -118,6 +123,7 @@ impl Incoming {
             }
             let piece = TAKEN_BYTES.min(bytes - offset);
             self.file.take(&from, offset, piece)?;
+            self.written_bytes += piece;
             on_bytes(piece)?;
             offset += piece;
         }
@@ -129,7 +135,14 @@ impl Incoming {
     /// # Errors
     /// What the system says.
     pub fn write(&mut self, octets: &[u8]) -> io::Result<()> {
-        self.file.write(octets)
+        self.file.write(octets)?;
+        self.written_bytes += octets.len() as u64;
+        let bytes = self.written_bytes - self.begun_bytes;
+        if bytes >= BEGUN_BYTES {
+            self.file.begin_sync(self.begun_bytes, bytes);
+            self.begun_bytes = self.written_bytes;
+        }
+        Ok(())
     }
 
     /// Removes what was written.
@@ -165,7 +178,7 @@ impl Incoming {
     }
 
     fn place(&mut self, record: &Record, on_step: &mut dyn FnMut(Step)) -> io::Result<()> {
-        let Self { layout, content, file } = self;
+        let Self { layout, content, file, .. } = self;
         let files = layout.files.clone();
         let written = file.facts()?.len;
         if written != record.size {
@@ -187,5 +200,62 @@ impl Incoming {
         }
         on_step(Step::DirectoriesSynced);
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+    use std::sync::mpsc::{Sender, channel};
+
+    use byname_catalog::id::{InodeId, Version};
+
+    use super::*;
+    use crate::files::{FileFacts, SystemFiles};
+
+    /// Tells what it was asked to begin.
+    #[derive(Debug)]
+    struct Told(Sender<(u64, u64)>);
+
+    impl OpenFile for Told {
+        fn reserve(&mut self, _bytes: u64) -> io::Result<()> {
+            Ok(())
+        }
+
+        fn write(&mut self, _octets: &[u8]) -> io::Result<()> {
+            Ok(())
+        }
+
+        fn take(&mut self, _from: &Path, _offset: u64, _bytes: u64) -> io::Result<()> {
+            Ok(())
+        }
+
+        fn begin_sync(&mut self, offset: u64, bytes: u64) {
+            self.0.send((offset, bytes)).unwrap();
+        }
+
+        fn sync(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+
+        fn facts(&self) -> io::Result<FileFacts> {
+            Err(io::ErrorKind::Unsupported.into())
+        }
+    }
+
+    #[test]
+    fn what_has_come_is_on_its_way_to_the_disk_before_the_rest_comes() {
+        let directory = tempfile::tempdir().unwrap();
+        let layout = Layout::new(std::sync::Arc::new(SystemFiles), directory.path());
+        let content = ContentId { inode: InodeId(1), version: Version(1) };
+        let (told, begun) = channel();
+        let file = Box::new(Told(told));
+        let mut incoming = Incoming { layout, content, file, written_bytes: 0, begun_bytes: 0 };
+        let octets = vec![0; 5 << 20];
+        for _ in 0..4 {
+            incoming.write(&octets).unwrap();
+        }
+        drop(incoming);
+        assert_eq!(begun.iter().collect::<Vec<_>>(), [(0, 10 << 20), (10 << 20, 10 << 20)]);
     }
 }

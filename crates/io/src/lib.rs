@@ -37,6 +37,7 @@ mod path;
 mod pending;
 mod port_owner;
 mod run;
+mod writeback;
 
 pub use address::{is_loopback, peer_uri};
 pub use amplification::{AnswerLimiter, UdpPeer, UnvalidatedRates};
@@ -56,6 +57,7 @@ pub use path::datagram_bytes_max;
 pub use poller::{Event, Interest, Poller, Token, Waker};
 pub use port_owner::PortOwner;
 pub use websocket::AllowedOrigins;
+pub use writeback::begin_writeback;
 
 /// Tells the length of the first whole frame of a buffer, `None` when more bytes are needed.
 ///
