@@ -11,6 +11,8 @@ SYSTEMD = "/usr/lib/systemd/systemd"
 NAMESPACES = ("--pid", "--mount", "--uts", "--ipc", "--net", "--cgroup")
 FORWARD, SERVE = "byname-forward", "byname-serve@run7"
 MOUNT, MOUNTED = "byname-mount@srv-mnt", "/srv/mnt"
+CATALOG, DISK, DISK_DIRECTORY = "byname-catalog@lab-site", "byname-disk@srv-disks-1", "/srv/disks/1"
+SITE_USER, SITE_HOME = "byname-site", "/var/lib/byname-site"
 CACHED, CACHE = "byname-cached", "/var/cache/byname-cached/cache"
 USERS = ("4001", "4002")
 
@@ -156,6 +158,40 @@ class Units(Case):
             self.there("mount", "-t", kind, "-o", "ro,freshness=2", self.link(), MOUNTED)
             self.there("cmp", "/srv/run7/events", f"{MOUNTED}/events")
             self.there("umount", MOUNTED)
+
+    def test_a_site_bears_kills_of_its_head_and_of_its_disk(self):
+        """A head and a disk as docs/site.md has them installed."""
+        self.there("install", "-d", "-m", "700", "-o", SITE_USER, "-g", SITE_USER, SITE_HOME,
+                   DISK_DIRECTORY)
+        self.there("systemctl", "start", FORWARD)
+        self.as_site("site", "init", "/lab/site")
+        self.there("systemctl", "start", CATALOG)
+        self.as_site("site", "disk", "add", DISK_DIRECTORY)
+        self.there("sh", "-ec", "mkdir -p /etc/byname/disks && echo"
+                   " OPTIONS=--metrics 127.0.0.1:9701 >/etc/byname/disks/srv-disks-1.env")
+        self.there("systemctl", "start", DISK)
+        for unit in (CATALOG, DISK):
+            self.assertEqual(self.state(unit, "User"), SITE_USER)
+        self.there("install", "-m", "644", "/srv/run7/events", "/run/events")
+        self.as_site("put", "/run/events", "/lab/site/events")
+        for unit in (CATALOG, DISK):
+            before = self.state(unit, "MainPID")
+            self.there("systemctl", "kill", "-s", "KILL", unit)
+            wait_until(lambda u=unit, b=before: self.state(u, "MainPID") not in (b, "0")
+                       and self.state(u, "ActiveState") == "active", f"{unit} to be back")
+            self.there("sh", "-ec", f'({self.SITE} cat /lab/site/events) | cmp - /run/events')
+        self.as_site("put", "/run/events", "/lab/site/later")
+        self.there("systemctl", "stop", DISK, CATALOG)
+        for unit in (CATALOG, DISK):
+            self.assertEqual(self.state(unit, "Result"), "success")
+            self.assertEqual(self.journal(unit, "Operation not permitted"), [])
+
+    SITE = (f"cd / && exec setpriv --reuid={SITE_USER} --regid={SITE_USER} --init-groups"
+            f" env BYNAME_HOME={SITE_HOME} byname")
+
+    def as_site(self, *argv):
+        """Runs byname as who owns heads and disks."""
+        return self.there("sh", "-ec", f'{self.SITE} "$@"', "sh", *argv)
 
     def test_one_cache_for_all_users_bears_a_kill(self):
         """The unit of the machine's cache, as docs/cache.md has it installed."""

@@ -11,6 +11,11 @@ pub(crate) fn ready(status: &str) {
     notify(&format!("READY=1\nSTATUS={}", one_line(status)));
 }
 
+/// The service is not ready yet, for this reason.
+pub(crate) fn preparing(status: &str) {
+    notify(&format!("STATUS={}", one_line(status)));
+}
+
 /// The configuration is read anew; [`ready`] follows.
 pub(crate) fn reloading(now_ns: u64) {
     notify(&format!("RELOADING=1\nMONOTONIC_USEC={}", now_ns / 1000));

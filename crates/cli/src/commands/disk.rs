@@ -81,6 +81,7 @@ pub(crate) fn open(
     (endpoints, scrub): (Vec<Endpoint>, ScrubConfig),
     paths: &Paths,
 ) -> Outcome<Opened> {
+    notify::preparing("waiting until what is on the file system is durable, looking at all of it");
     let disk = OpenDisk::open(dir.to_owned())?;
     if disk.is_read_only() {
         output::err_line(&format!(
