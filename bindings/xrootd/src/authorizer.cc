@@ -39,8 +39,14 @@ bool Authorizer::is_granted(const XrdSecEntity* entity, const char* path, uint32
 
 XrdAccPrivs Authorizer::Access(const XrdSecEntity* entity, const char* path,
                                Access_Operation operation, XrdOucEnv* env) {
+  if (entity) {
+    forget_token(*entity);
+  }
   const XrdAccPrivs below =
       below_ ? below_->Access(entity, path, operation, env) : XrdAccPriv_All;
+  if (entity && below != XrdAccPriv_None) {
+    note_token(*entity);
+  }
   const auto wanted = wanted_for(operation);
   if (below == XrdAccPriv_None || !wanted || is_granted(entity, path, *wanted)) {
     return below;

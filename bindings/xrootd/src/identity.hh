@@ -12,4 +12,9 @@ namespace byname::xrd {
 Client client_of(const XrdOucEnv& env);
 Client client_of(const XrdSecEntity& entity);
 
+// Around the authorization of a request: nobody is known by the token of an earlier one, and who
+// has none of XRootD's names is known by that of this one.
+void forget_token(const XrdSecEntity& entity);
+void note_token(const XrdSecEntity& entity);
+
 }  // namespace byname::xrd
