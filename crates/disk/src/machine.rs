@@ -52,6 +52,11 @@ pub struct Limits {
     pub floor_ns: u64,
     /// Time after which a writer who has no place gets one of somebody who has several.
     pub turn_ns: u64,
+    /// Time in which a pull ends that was told to.
+    pub ending_ns: u64,
+    /// Time in which a pull ends of which all has come: for one sync of the largest content on the
+    /// slowest disk.
+    pub sync_ns: u64,
     /// Orders to drop that are being carried out.
     pub drops_max: usize,
     /// Questions to the head at once.
@@ -80,6 +85,8 @@ impl Default for Limits {
             floor_bytes: 64 << 10,
             floor_ns: 30 * SECOND,
             turn_ns: 5 * SECOND,
+            ending_ns: 30 * SECOND,
+            sync_ns: 300 * SECOND,
             drops_max: 64,
             questions_max: 16,
             dropped_max: 1 << 20,
@@ -317,9 +324,15 @@ impl Machine {
                     false => Progress::Refused(Refusal::OtherClaim),
                 }
             }
+            State::Waiting(_) if self.is_stuck() => {
+                Progress::Refused(Refusal::Store(StoreFailure::Failing))
+            }
             State::Waiting(other) => self.progress(0, Claimed::of(other), claimed),
             State::Removing | State::Unremoved => Progress::Refused(Refusal::Dropped),
             State::Pulling => match self.pulling.get(&content) {
+                Some(Pulling { is_unwanted: false, is_stuck: true, .. }) => {
+                    Progress::Refused(Refusal::Store(StoreFailure::Failing))
+                }
                 Some(Pulling { is_unwanted: false, received_bytes, claim, .. }) => {
                     self.progress(*received_bytes, *claim, claimed)
                 }

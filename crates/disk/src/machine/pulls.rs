@@ -4,7 +4,8 @@
 //! places first. If somebody without a place has waited for a while, whoever has the most gives the
 //! slowest of his pulls back, and asks for it again; so as many writers as there are places cannot
 //! keep each other out. A pull that brings too little for too long has failed, also if nobody
-//! waits.
+//! waits. One that does not end although it depends on this disk alone shows that the file system
+//! hangs: until it has ended the disk says that it fails, and takes nothing.
 
 use std::collections::BTreeMap;
 
@@ -36,6 +37,9 @@ pub(super) struct Pulling {
     /// When it had last brought enough, and how much it had then.
     mark: (u64, u64),
     ending: Option<Ending>,
+    /// When it has to have ended, once that is up to this disk alone.
+    own_until_ns: Option<u64>,
+    pub(super) is_stuck: bool,
 }
 
 /// Reason for which a pull that is still wanted was told to end.
@@ -55,6 +59,8 @@ impl Pulling {
             begun_ns: now_ns,
             mark: (now_ns, 0),
             ending: None,
+            own_until_ns: None,
+            is_stuck: false,
         }
     }
 
@@ -74,6 +80,11 @@ impl Pulling {
         self.mark.0.saturating_add(limits.floor_ns.saturating_mul(floors))
     }
 
+    /// When it shows that the file system hangs unless it ends before.
+    fn stuck_ns(&self) -> Option<u64> {
+        self.own_until_ns.filter(|_| !self.is_stuck)
+    }
+
     /// Octets a second since it began.
     fn rate(&self, now_ns: u64) -> u64 {
         let ms = now_ns.saturating_sub(self.begun_ns) / super::MS;
@@ -85,6 +96,9 @@ impl Machine {
     /// A content that is new here: it waits for a place.
     pub(super) fn queue_pull(&mut self, pull: Pull, now_ns: u64) -> Progress {
         let (content, writer) = (pull.content, pull.writer);
+        if self.is_stuck() {
+            return Progress::Refused(Refusal::Store(StoreFailure::Failing));
+        }
         let free = self.limits.waiting_max.saturating_sub(self.waiting.len());
         let own = self.waiting.iter().filter(|waiting| waiting.writer == writer).count();
         // Nobody has more of the queue than is left for others.
@@ -151,6 +165,9 @@ impl Machine {
             if pulling.received_bytes - pulling.mark.1 >= self.limits.floor_bytes {
                 pulling.mark = (now_ns, pulling.received_bytes);
             }
+            if !pulling.is_awaited() {
+                pulling.own_until_ns.get_or_insert(now_ns.saturating_add(self.limits.sync_ns));
+            }
         }
     }
 
@@ -187,21 +204,33 @@ impl Machine {
         self.begin_pulls(now_ns);
     }
 
+    /// True while the file system does not answer.
+    pub(super) fn is_stuck(&self) -> bool {
+        self.pulling.values().any(|pulling| pulling.is_stuck)
+    }
+
     /// When a pull has had its time, or somebody has waited for his.
     pub(super) fn pulls_timeout(&self) -> Option<u64> {
         let awaited = self.pulling.values().filter(|pulling| pulling.is_awaited());
         let floor = awaited.map(|it| it.late_ns(&self.limits)).min();
+        let stuck = self.pulling.values().filter_map(Pulling::stuck_ns).min();
         let turn = self.turn().map(|(at_ns, _)| at_ns);
-        floor.into_iter().chain(turn).min()
+        floor.into_iter().chain(stuck).chain(turn).min()
     }
 
     pub(super) fn end_late_pulls(&mut self, now_ns: u64) {
+        for pulling in self.pulling.values_mut() {
+            if pulling.stuck_ns().is_some_and(|at_ns| at_ns <= now_ns) {
+                pulling.is_stuck = true;
+                self.health = Some(StoreFailure::Failing);
+            }
+        }
         let is_late =
             |pulling: &Pulling| pulling.is_awaited() && pulling.late_ns(&self.limits) <= now_ns;
         let late = self.pulling.iter().filter(|(_, pulling)| is_late(pulling));
         let late: Vec<ContentId> = late.map(|(content, _)| *content).collect();
         for content in late {
-            self.end_pull(content, Ending::TooSlow);
+            self.end_pull(content, (Ending::TooSlow, now_ns));
         }
         if let Some((at_ns, holder)) = self.turn()
             && at_ns <= now_ns
@@ -210,7 +239,7 @@ impl Machine {
             let awaited = of_holder.filter(|(_, pulling)| pulling.is_awaited());
             let slowest = awaited.min_by_key(|(_, pulling)| pulling.rate(now_ns));
             if let Some(content) = slowest.map(|(content, _)| *content) {
-                self.end_pull(content, Ending::GivesWay);
+                self.end_pull(content, (Ending::GivesWay, now_ns));
             }
         }
     }
@@ -230,9 +259,10 @@ impl Machine {
         Some((first.since_ns.saturating_add(self.limits.turn_ns), *holder))
     }
 
-    fn end_pull(&mut self, content: ContentId, ending: Ending) {
+    fn end_pull(&mut self, content: ContentId, (ending, now_ns): (Ending, u64)) {
         if let Some(pulling) = self.pulling.get_mut(&content) {
             pulling.ending = Some(ending);
+            pulling.own_until_ns = Some(now_ns.saturating_add(self.limits.ending_ns));
             self.actions.push_back(Action::Stop(content));
         }
     }

@@ -190,6 +190,47 @@ fn a_pull_that_brings_too_little_has_failed_and_one_that_is_all_there_has_time()
 }
 
 #[test]
+fn a_file_system_that_hangs_is_a_disk_that_fails_until_it_answers() {
+    let Limits { floor_ns, ending_ns, sync_ns, .. } = Limits::default();
+    let limits = Limits { pulls_max: 2, ..Limits::default() };
+    let mut machine = Machine::new(limits, &Scan::default(), 0);
+    let failing = Progress::Refused(Refusal::Store(StoreFailure::Failing));
+    let is_on_the_way = |progress| matches!(progress, Progress::Pulling { .. });
+    // One hangs in a write, and is told to end; the other one in its sync.
+    let (writing, syncing) = (order_of(1, 1), Pull { size: 1 << 20, ..order_of(1, 2) });
+    machine.handle_insert(writing.clone(), 0);
+    machine.handle_insert(syncing.clone(), 0);
+    machine.handle_insert(order_of(1, 3), 0);
+    machine.handle_progress(content(2), 1 << 20, SECOND);
+    machine.handle_timeout(floor_ns);
+    assert!(actions(&mut machine).contains(&Action::Stop(content(1))));
+    let (hung_ns, unsynced_ns) = (floor_ns + ending_ns, SECOND + sync_ns);
+    machine.handle_timeout(hung_ns - 1);
+    assert!(is_on_the_way(machine.handle_insert(writing.clone(), hung_ns - 1)));
+    assert_eq!(machine.health(), None);
+
+    assert_eq!(machine.poll_timeout(), Some(hung_ns));
+    machine.handle_timeout(hung_ns);
+    assert_eq!(machine.health(), Some(StoreFailure::Failing));
+    assert_eq!(machine.handle_insert(writing.clone(), hung_ns), failing);
+    assert_eq!(machine.handle_insert(order_of(1, 3), hung_ns), failing, "it waits");
+    assert_eq!(machine.handle_insert(order_of(2, 4), hung_ns), failing, "it is new");
+    assert!(is_on_the_way(machine.handle_insert(syncing.clone(), hung_ns)), "it may be slow");
+    assert_eq!(machine.poll_timeout().filter(|at_ns| *at_ns > hung_ns), Some(unsynced_ns));
+    machine.handle_timeout(unsynced_ns);
+    assert_eq!(machine.handle_insert(syncing.clone(), unsynced_ns), failing);
+
+    // It goes on as if nothing had been.
+    let later = 2 * unsynced_ns;
+    machine.handle_pulled(content(2), Ok(kept()), later);
+    machine.handle_pulled(content(1), Err(StoreFailure::Stopped), later);
+    assert_eq!(machine.health(), None);
+    assert_eq!(machine.census().stored, 1);
+    assert!(actions(&mut machine).contains(&Action::Pull(Box::new(order_of(1, 3)))));
+    assert!(is_on_the_way(machine.handle_insert(order_of(2, 4), later)));
+}
+
+#[test]
 fn one_writer_does_not_fill_the_queue() {
     let limits = Limits { pulls_max: 1, waiting_max: 8, ..Limits::default() };
     let mut machine = Machine::new(limits, &Scan::default(), 0);
