@@ -37,6 +37,8 @@ pub struct Waiting {
     pub wire: Vec<u8>,
     /// Its name, TLV-VALUE.
     name: Vec<u8>,
+    /// When it came.
+    came_ns: u64,
     /// When nobody waits for an answer any more.
     expires_ns: u64,
 }
@@ -74,6 +76,21 @@ pub struct CommandCounters {
     pub nacked: u64,
     /// Interests whose parameters are not those that the name has the digest of.
     pub forged: u64,
+    /// Nanoseconds that commands have waited for their batches, in all and at most.
+    pub waited_ns: u64,
+    /// The longest of these times.
+    pub longest_wait_ns: u64,
+}
+
+/// What is in the queue.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct CommandLevels {
+    /// Commands that wait for a batch.
+    pub waiting: usize,
+    /// Commands of the batch in flight.
+    pub in_flight: usize,
+    /// Octets of all these.
+    pub bytes: usize,
 }
 
 /// The queue. See the module's documentation for the order of calls.
@@ -119,6 +136,7 @@ impl Commands {
         let waiting = Waiting {
             wire: wire.to_vec(),
             name: name.to_vec(),
+            came_ns: now.now_ns,
             expires_ns: now.now_ns.saturating_add(lifetime_ns),
         };
         self.bytes += wire.len();
@@ -145,6 +163,9 @@ impl Commands {
         while self.in_flight.len() < BATCH_MAX
             && let Some(waiting) = self.next_in_turn()
         {
+            let waited_ns = now.now_ns.saturating_sub(waiting.came_ns);
+            self.counters.waited_ns = self.counters.waited_ns.saturating_add(waited_ns);
+            self.counters.longest_wait_ns = self.counters.longest_wait_ns.max(waited_ns);
             if waiting.expires_ns <= now.now_ns {
                 self.counters.expired += 1;
                 self.forget(&waiting);
@@ -207,6 +228,13 @@ impl Commands {
     /// Counts since the start.
     pub fn counters(&self) -> CommandCounters {
         self.counters
+    }
+
+    /// What waits and what is in flight.
+    pub fn levels(&self) -> CommandLevels {
+        let in_flight = self.in_flight.len();
+        let waiting = self.pending().saturating_sub(in_flight);
+        CommandLevels { waiting, in_flight, bytes: self.bytes }
     }
 
     /// Commands that wait or are in flight.

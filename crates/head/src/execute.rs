@@ -23,6 +23,7 @@ use byname_transfer::server::SharedSigner;
 
 use crate::audit::{Audit, AuditFiles};
 use crate::commands::{CommandAnswer, Waiting};
+use crate::counters::HeadCounters;
 use crate::keys::{KnownKeys, NotAuthentic, Sender};
 use crate::observations::Observations;
 use crate::sessions::SessionTable;
@@ -127,6 +128,12 @@ impl Executor {
         self.observations.audit = Some(files);
     }
 
+    /// Lets others see what is counted during this term.
+    pub(crate) fn report_in(&mut self, counters: &HeadCounters) {
+        self.observations.queue = counters.queue();
+        counters.set_term(Some(self.observations.clone()));
+    }
+
     /// What was noted since.
     pub(crate) fn take_audit(&mut self) -> Vec<serde_json::Value> {
         self.audit.as_mut().map(Audit::take).unwrap_or_default()
@@ -201,7 +208,11 @@ impl Executor {
     fn note(&mut self, submission: &Submission, outcome: &Executed, at_ns: u64) {
         let epoch = self.catalog.epoch();
         let has_failed = !matches!(outcome, Ok(Ok(_)));
-        self.observations.traffic.note(submission.command.name(), has_failed);
+        let Submission { caller, command, .. } = submission;
+        self.observations.traffic.note(caller, command.name(), has_failed);
+        if let (Command::ReplaceDisk { disk, .. }, false) = (command, has_failed) {
+            self.observations.count(*disk, |tally| tally.errors.replaced += 1);
+        }
         if let Some(audit) = &mut self.audit {
             let outcome = outcome.as_ref().map_err(|Refused(_, reason)| reason.as_str());
             audit.executed((&self.site, epoch, at_ns), submission, outcome);
@@ -220,14 +231,25 @@ impl Executor {
             duties.map(|command| Submission { caller: Caller::Head, request: None, command });
         let mut is_more = false;
         let outcomes = self.catalog.execute(unix_ns, &submissions);
-        for outcome in self.noticed(outcomes)? {
+        let mut counts = [0; 3];
+        for (outcome, ended) in self.noticed(outcomes)?.into_iter().zip(&mut counts) {
             match outcome {
-                Ok(Answer::Count(count)) => is_more |= count >= EXPIRE_ROWS,
+                Ok(Answer::Count(count)) => {
+                    is_more |= count >= EXPIRE_ROWS;
+                    *ended = count as u64;
+                }
                 Err(Failure::Engine(error)) => return Err(error.into()),
                 _ => {}
             }
         }
-        Ok(self.measure_trash(unix_ns)? || is_more)
+        is_more |= self.measure_trash(unix_ns)?;
+        self.observations.count_duties(|duties| {
+            duties.expired += counts[0];
+            duties.purged += counts[1];
+            duties.collected += counts[2];
+            duties.is_behind = is_more;
+        });
+        Ok(is_more)
     }
 
     /// Measures what is in the trash, so many entries at a time; true if there is more.

@@ -17,12 +17,13 @@ use byname_transfer::server::SharedSigner;
 
 use crate::audit::AuditFiles;
 use crate::contents::Contents;
+use crate::counters::HeadCounters;
 use crate::engine::{AddressError, ENGINE_FILE, EngineAddress};
 use crate::losses::Losses;
 use crate::pulse::Pulses;
 use crate::reading::CatalogBackend;
 use crate::repair::RepairConfig;
-use crate::service::{Handover, HeadCounters, HeadService, leave};
+use crate::service::{Handover, HeadService, leave};
 use crate::succession::Succession;
 use crate::term::{Candidate, Clocks, FOREVER_NS, OnRole};
 use crate::traffic::Rates;
@@ -294,6 +295,7 @@ impl Head {
             false => (EMBEDDED_HEAD.to_owned(), FOREVER_NS),
         };
         let (terms, to_watch) = channel();
+        let counters = HeadCounters::default();
         let mut candidate = Candidate {
             engine: engine.clone(),
             site: site.clone(),
@@ -304,6 +306,7 @@ impl Head {
             repair: config.repair,
             rates: config.rates,
             audit: Arc::new(AuditFiles::new(&directory)),
+            counters: counters.clone(),
             lease_ns,
             succession: Succession::new(lease_ns),
             losses: Losses::default(),
@@ -334,7 +337,7 @@ impl Head {
         let rest = CatalogRest(engine.clone());
         let contents = Contents::new(site, engine);
         let started = HeadService::start(candidate, term, contents, server.handle());
-        let (service, counters, handover) = started.map_err(HeadError::Thread)?;
+        let (service, handover) = started.map_err(HeadError::Thread)?;
         server.add_service(Box::new(service));
         let (watch, handover) = (DiskWatch { terms: to_watch }, has_others.then_some(handover));
         Ok(HeadServer { server, counters, watch, rest, handover })

@@ -7,6 +7,7 @@ use byname_catalog::id::DiskId;
 use byname_site::{DiskRefusal, ScrubState};
 
 use crate::audit::AuditFiles;
+use crate::commands::{CommandCounters, CommandLevels};
 use crate::copies::CopyReport;
 use crate::fsck::FsckReports;
 use crate::proving::ProofReports;
@@ -27,12 +28,65 @@ pub(crate) enum Observation {
     Silent,
 }
 
+/// What a disk did not do since the head leads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct DiskErrors {
+    /// Orders that it did not answer.
+    pub unanswered: u64,
+    /// Orders that it has refused.
+    pub refused: u64,
+    /// Replicas that it was told to take from another disk and did not, or not in time.
+    pub failed_pulls: u64,
+    /// Times that a writer has had another disk in its place.
+    pub replaced: u64,
+}
+
+/// What the head itself counts of a disk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct DiskTally {
+    pub(crate) errors: DiskErrors,
+    /// Contents that it was to drop when it was told last, [`byname_site::CONTENTS_MAX`] at most.
+    pub(crate) to_drop: usize,
+}
+
+/// What the head has ended because it was due, since it leads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct DutyReport {
+    /// Attempts, sessions, holds and versions whose time was over.
+    pub expired: u64,
+    /// What was in the trash for too long, or was too much.
+    pub purged: u64,
+    /// Entries of directories that were removed as a whole.
+    pub collected: u64,
+    /// True if the last look has left something that is due.
+    pub is_behind: bool,
+}
+
+/// The queue of commands as the serving thread saw it last. Clones are the same.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct QueueReport(Arc<Mutex<(CommandCounters, CommandLevels)>>);
+
+impl QueueReport {
+    pub(crate) fn get(&self) -> (CommandCounters, CommandLevels) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn set(&self, counters: CommandCounters, levels: CommandLevels) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = (counters, levels);
+    }
+}
+
 /// The latest observations, for those who ask.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Observations {
     latest: Arc<Mutex<BTreeMap<DiskId, Observation>>>,
     copies: Arc<Mutex<BTreeMap<DiskId, CopyReport>>>,
     scrubs: Arc<Mutex<BTreeMap<DiskId, ScrubState>>>,
+    /// Of all disks of the catalog.
+    tallies: Arc<Mutex<BTreeMap<DiskId, DiskTally>>>,
+    duties: Arc<Mutex<DutyReport>>,
+    /// The queue of commands.
+    pub(crate) queue: QueueReport,
     /// Where it is written who asked for what, if it is.
     pub(crate) audit: Option<Arc<AuditFiles>>,
     /// What the latest comparison has found.
@@ -74,5 +128,45 @@ impl Observations {
     /// Notes it.
     pub(crate) fn set(&self, disk: DiskId, observation: Observation) {
         self.latest.lock().unwrap_or_else(PoisonError::into_inner).insert(disk, observation);
+    }
+
+    /// All disks that were looked after.
+    pub(crate) fn disks(&self) -> Vec<DiskId> {
+        self.tallies.lock().unwrap_or_else(PoisonError::into_inner).keys().copied().collect()
+    }
+
+    /// What was counted of a disk.
+    pub(crate) fn tally(&self, disk: DiskId) -> DiskTally {
+        let tallies = self.tallies.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut tally = tallies.get(&disk).copied().unwrap_or_default();
+        tally.errors.failed_pulls = self.repairs.failed_pulls(disk);
+        tally
+    }
+
+    /// Counts something of a disk, if the catalog has it.
+    pub(crate) fn count(&self, disk: DiskId, change: impl FnOnce(&mut DiskTally)) {
+        let mut tallies = self.tallies.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(tally) = tallies.get_mut(&disk) {
+            change(tally);
+        }
+    }
+
+    /// The catalog has these disks, and each has so much to drop; others are forgotten.
+    pub(crate) fn set_disks(&self, to_drop: &BTreeMap<DiskId, usize>) {
+        let mut tallies = self.tallies.lock().unwrap_or_else(PoisonError::into_inner);
+        tallies.retain(|disk, _| to_drop.contains_key(disk));
+        for (disk, count) in to_drop {
+            tallies.entry(*disk).or_default().to_drop = *count;
+        }
+    }
+
+    /// What was ended because it was due.
+    pub(crate) fn duties(&self) -> DutyReport {
+        *self.duties.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Notes it.
+    pub(crate) fn count_duties(&self, change: impl FnOnce(&mut DutyReport)) {
+        change(&mut self.duties.lock().unwrap_or_else(PoisonError::into_inner));
     }
 }

@@ -33,6 +33,7 @@ use byname_security::cert::Certificate;
 use byname_site::SiteName;
 use serde_json::{Value, json};
 
+use crate::activity::DiskActivity;
 use crate::audit::Position;
 use crate::commands::CommandAnswer;
 use crate::observations::{Observation, Observations};
@@ -120,7 +121,7 @@ pub(crate) fn answer(
             let (name, after) = after.split_once(' ').unwrap_or((after, ""));
             place::xattrs(&reader, &place::of(site, name)?, after)
         }
-        "top" => top::top(&reader, observations),
+        "top" => top::top(&reader, observations, after),
         "audit" => audit(&reader, observations, after),
         "loans" => {
             let (user, after) = after.split_once(' ').unwrap_or((after, ""));
@@ -225,6 +226,9 @@ fn disks(
     for (id, disk) in reader.disks()?.into_iter().filter(|(id, _)| id.0 > after).take(ROWS_MAX) {
         let usage = reader.disk_usage(id)?;
         let mut line = disk_line(id, &disk, usage, observations.get(id));
+        let activity = DiskActivity::of(observations, id);
+        line["errors"] = top::errors_line(&activity);
+        line["to_drop"] = activity.to_drop.into();
         if let Some(scrub) = observations.scrub(id) {
             line["scrub"] = json!({
                 "done_bytes": scrub.done_bytes,

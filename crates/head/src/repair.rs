@@ -413,6 +413,7 @@ impl Repairs {
     }
 
     fn refuse(&mut self, content: ContentId, disk: DiskId) {
+        self.desk.count_failure(disk);
         if self.refused.len() >= REFUSED_MAX {
             self.refused.clear();
         }

@@ -5,9 +5,8 @@
 //! verifies a batch, makes it durable, signs the answers and wakes the other. It also waits for the
 //! lease while another head has it, renews it, and ends what is due, once a second.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel, sync_channel};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use byname_catalog::engine::Engine;
@@ -15,8 +14,9 @@ use byname_packet::{Data, NameRef};
 use byname_store::{ServerHandle, Service};
 use byname_transfer::server::{Arrival, Now, Outgoing};
 
-use crate::commands::{CommandAnswer, CommandCounters, Commands, Waiting};
+use crate::commands::{CommandAnswer, Commands, Waiting};
 use crate::contents::Contents;
+use crate::observations::QueueReport;
 use crate::pulse::Pulses;
 use crate::term::{Candidate, Clocks, Term};
 
@@ -33,7 +33,7 @@ pub struct HeadService {
     contents: Contents,
     batches: SyncSender<CatalogOrder>,
     answers: Receiver<Vec<CommandAnswer>>,
-    counters: Arc<Mutex<CommandCounters>>,
+    queue: QueueReport,
     /// Where the head stands, if others may take its place.
     pulses: Option<Arc<Pulses>>,
 }
@@ -72,25 +72,6 @@ impl Handover {
     }
 }
 
-/// Counters of a running head, for other threads.
-#[derive(Debug, Clone, Default)]
-pub struct HeadCounters {
-    commands: Arc<Mutex<CommandCounters>>,
-    leads: Arc<AtomicBool>,
-}
-
-impl HeadCounters {
-    /// The counters, as of the last batch.
-    pub fn get(&self) -> CommandCounters {
-        *self.commands.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// True if this head leads, as far as it knows.
-    pub fn leads(&self) -> bool {
-        self.leads.load(Ordering::Relaxed)
-    }
-}
-
 impl HeadService {
     /// Starts the catalog's thread, which ends when the service is dropped. It leads already if
     /// there is a term.
@@ -102,17 +83,17 @@ impl HeadService {
         term: Option<Term>,
         contents: Contents,
         server: ServerHandle,
-    ) -> std::io::Result<(Self, HeadCounters, Handover)> {
+    ) -> std::io::Result<(Self, Handover)> {
         let (service, queues) = Self::new(contents);
-        let leads = Arc::new(AtomicBool::new(term.is_some()));
-        let counters = HeadCounters { commands: service.counters.clone(), leads: leads.clone() };
-        let service = Self { pulses: candidate.pulses.clone(), ..service };
+        candidate.counters.set_leads(term.is_some());
+        let (pulses, queue) = (candidate.pulses.clone(), candidate.counters.queue());
+        let service = Self { pulses, queue, ..service };
         let handover = Handover { orders: service.batches.clone() };
         let mut catalog =
-            CatalogThread { candidate, term, leads, next_look_ns: 0, rest_ns: 0, leaving: None };
+            CatalogThread { candidate, term, next_look_ns: 0, rest_ns: 0, leaving: None };
         let work = move || catalog.run(&queues, &server);
         std::thread::Builder::new().name("catalog".into()).spawn(work)?;
-        Ok((service, counters, handover))
+        Ok((service, handover))
     }
 
     /// A service whose batches are executed by somebody else.
@@ -121,20 +102,21 @@ impl HeadService {
         // full.
         let (batches, to_execute) = sync_channel(2);
         let (executed, answers) = sync_channel(1);
-        let (commands, counters) = Default::default();
-        let service = Self { commands, contents, batches, answers, counters, pulses: None };
+        let (commands, queue) = Default::default();
+        let service = Self { commands, contents, batches, answers, queue, pulses: None };
         (service, BatchQueues { batches: to_execute, answers: executed })
     }
 
     fn begin_batch(&mut self, now: Now) {
-        let Some(batch) = self.commands.poll_batch(now) else { return };
+        let batch = self.commands.poll_batch(now);
+        // Before it is executed: what is asked in it is answered from this.
+        self.queue.set(self.commands.counters(), self.commands.levels());
+        let Some(batch) = batch else { return };
         let count = batch.len();
         if self.batches.try_send(CatalogOrder::Execute(batch)).is_err() {
             tracing::warn!("the catalog's thread has ended");
             self.commands.handle_answers(vec![CommandAnswer::Nack; count]);
         }
-        let mut counters = self.counters.lock().unwrap_or_else(PoisonError::into_inner);
-        *counters = self.commands.counters();
     }
 }
 
@@ -191,7 +173,6 @@ impl Service for HeadService {
 struct CatalogThread {
     candidate: Candidate,
     term: Option<Term>,
-    leads: Arc<AtomicBool>,
     next_look_ns: u64,
     /// When the engine may rest, if nothing is asked until then.
     rest_ns: u64,
@@ -236,7 +217,7 @@ impl CatalogThread {
             // Nobody waits in vain.
             let _ = done.send(());
         }
-        self.leads.store(false, Ordering::Relaxed);
+        self.candidate.counters.set_leads(false);
         self.leaving = Some(done);
     }
 
@@ -272,7 +253,7 @@ impl CatalogThread {
                 None
             });
         }
-        self.leads.store(self.term.is_some(), Ordering::Relaxed);
+        self.candidate.counters.set_leads(self.term.is_some());
         if clocks.now_ns >= self.rest_ns {
             self.rest_ns = clocks.now_ns + REST_PAUSE_NS;
             leave(&*self.candidate.engine);

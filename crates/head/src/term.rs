@@ -14,6 +14,7 @@ use byname_transfer::server::SharedSigner;
 
 use crate::audit::AuditFiles;
 use crate::commands::{CommandAnswer, Waiting};
+use crate::counters::HeadCounters;
 use crate::execute::Executor;
 use crate::losses::Losses;
 use crate::own::OwnCommands;
@@ -56,6 +57,8 @@ pub(crate) struct Candidate {
     pub(crate) rates: Rates,
     /// Where it is written who asked for what.
     pub(crate) audit: Arc<AuditFiles>,
+    /// Where others see what it counts.
+    pub(crate) counters: HeadCounters,
     pub(crate) lease_ns: u64,
     pub(crate) succession: Succession,
     pub(crate) losses: Losses,
@@ -133,6 +136,7 @@ impl Candidate {
         let mut executor = Executor::new(catalog, site.clone(), signer.clone());
         executor.audit_in(self.audit.clone());
         executor.limit_rates(self.rates);
+        executor.report_in(&self.counters);
         let own = (signer, &self.certificates[..]);
         let watch = Watch::new(site, self.engine.clone(), own, &executor).repairing(self.repair);
         let (commands, to_carry_out) = channel();
@@ -155,6 +159,7 @@ impl Candidate {
 
     /// The head leads no more: another has the lease.
     pub(crate) fn stand_down(&mut self) {
+        self.counters.set_term(None);
         (self.on_role)(false);
         self.succession = Succession::new(self.lease_ns);
         if let Err(error) = self.engine.end_claim() {

@@ -6,11 +6,15 @@
 //! else. What a door sends for a user counts for both, if the door may speak for him, and for the
 //! door alone otherwise: a door that lies uses up nobody's share. Disks are not bounded.
 //!
+//! What was executed or answered has a time as well, which is that of its batch, by operation and
+//! for whoever is counted already: no name gets a row by what it is told alone.
+//!
 //! Bounded: [`USERS_MAX`] users are remembered, those who asked last.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use byname_catalog::Caller;
 use byname_catalog::id::DiskId;
 
 const SECOND_NS: u64 = 1_000_000_000;
@@ -51,29 +55,47 @@ pub(crate) struct UserTraffic {
     pub(crate) questions: u64,
     /// Of both, those that came too fast.
     pub(crate) held_back: u64,
+    /// Times of those that were executed or answered.
+    pub(crate) times: Times,
     /// What he may still ask for now, in billionths, and when that was counted.
     tokens: Option<(u64, u64)>,
     /// When he asked last.
     seen_ns: u64,
 }
 
+/// Times from when commands and questions were taken to when they were answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Times {
+    /// How many.
+    pub count: u64,
+    /// Nanoseconds in all.
+    pub took_ns: u64,
+    /// The longest.
+    pub longest_ns: u64,
+}
+
 /// Counts of one operation, since the head leads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct OperationTraffic {
-    pub(crate) count: u64,
+    pub(crate) times: Times,
     /// Of them, those that changed or answered nothing.
     pub(crate) failed: u64,
-    /// Nanoseconds from when they were taken to when they were answered, in all and at most.
-    pub(crate) took_ns: u64,
-    pub(crate) longest_ns: u64,
+}
+
+/// An operation of the batch that is being executed.
+#[derive(Debug)]
+struct Noted {
+    operation: String,
+    has_failed: bool,
+    /// Who asked, and the door on its own if there is one.
+    by: [Option<Who>; 2],
 }
 
 #[derive(Debug, Default)]
 struct Shared {
     users: BTreeMap<Who, UserTraffic>,
     operations: BTreeMap<String, OperationTraffic>,
-    /// Operations of the batch that is being executed: name, and whether it failed.
-    batch: Vec<(String, bool)>,
+    batch: Vec<Noted>,
 }
 
 /// See the module. Clones are the same.
@@ -92,8 +114,6 @@ impl Traffic {
         (is_question, rates): (bool, Rates),
         now_ns: u64,
     ) -> bool {
-        let plain = |name: String| (name, None);
-        let door = |name: &str| plain(format!("door {name}"));
         self.with(|shared| match asker {
             Asker::User(user) => {
                 let who = plain(user.to_owned());
@@ -101,28 +121,37 @@ impl Traffic {
                 shared.take(&who, rates.user, now_ns)
             }
             Asker::Disk(disk) => {
-                shared.count(&plain(format!("disk {}", disk.0)), is_question, now_ns);
+                shared.count(&disk_itself(disk), is_question, now_ns);
                 true
             }
             Asker::Door(name, None) => {
-                shared.count(&door(name), is_question, now_ns);
-                shared.take(&door(name), rates.door, now_ns)
+                shared.count(&door_alone(name), is_question, now_ns);
+                shared.take(&door_alone(name), rates.door, now_ns)
             }
             Asker::Door(name, Some(user)) => {
-                shared.count(&door(name), is_question, now_ns);
+                shared.count(&door_alone(name), is_question, now_ns);
                 shared.count(&(user.to_owned(), Some(name.to_owned())), is_question, now_ns);
-                shared.take(&door(name), rates.door, now_ns)
+                shared.take(&door_alone(name), rates.door, now_ns)
                     && shared.take(&plain(user.to_owned()), rates.user, now_ns)
             }
         })
     }
 
-    /// Notes an operation of the batch that is being executed.
-    pub(crate) fn note(&self, operation: &str, has_failed: bool) {
+    /// Notes an operation of the batch that is being executed, and who asked for it.
+    pub(crate) fn note(&self, caller: &Caller, operation: &str, has_failed: bool) {
+        let by = match caller {
+            Caller::User(user) => [Some(plain(user.clone())), None],
+            Caller::Door(spoken) => {
+                let through = (spoken.user.clone(), Some(spoken.door.clone()));
+                [Some(through), Some(door_alone(&spoken.door))]
+            }
+            Caller::Disk(disk) => [Some(disk_itself(*disk)), None],
+            Caller::Head => [None, None],
+        };
         self.with(|shared| {
             // Where nobody ends batches nothing is counted.
             if shared.batch.len() < BATCH_MAX {
-                shared.batch.push((operation.to_owned(), has_failed));
+                shared.batch.push(Noted { operation: operation.to_owned(), has_failed, by });
             }
         });
     }
@@ -130,15 +159,18 @@ impl Traffic {
     /// Counts the operations that were noted since the last time: they took so long.
     pub(crate) fn end_batch(&self, took_ns: u64) {
         self.with(|shared| {
-            for (operation, has_failed) in std::mem::take(&mut shared.batch) {
+            for Noted { operation, has_failed, by } in std::mem::take(&mut shared.batch) {
                 let is_known = shared.operations.contains_key(&operation);
                 let is_room = is_known || shared.operations.len() < OPERATIONS_MAX;
                 let name = if is_room { operation } else { "others".to_owned() };
                 let of = shared.operations.entry(name).or_default();
-                of.count += 1;
                 of.failed += u64::from(has_failed);
-                of.took_ns = of.took_ns.saturating_add(took_ns);
-                of.longest_ns = of.longest_ns.max(took_ns);
+                of.times.count(took_ns);
+                for who in by.into_iter().flatten() {
+                    if let Some(user) = shared.users.get_mut(&who) {
+                        user.times.count(took_ns);
+                    }
+                }
             }
         });
     }
@@ -158,6 +190,28 @@ impl Traffic {
             (std::cmp::Reverse(of.commands.saturating_add(of.questions)), name.clone())
         });
         users
+    }
+}
+
+/// Somebody who asks for himself.
+fn plain(name: String) -> Who {
+    (name, None)
+}
+
+/// A door, whomever it speaks for.
+fn door_alone(name: &str) -> Who {
+    plain(format!("door {name}"))
+}
+
+fn disk_itself(disk: DiskId) -> Who {
+    plain(format!("disk {}", disk.0))
+}
+
+impl Times {
+    fn count(&mut self, took_ns: u64) {
+        self.count += 1;
+        self.took_ns = self.took_ns.saturating_add(took_ns);
+        self.longest_ns = self.longest_ns.max(took_ns);
     }
 }
 
@@ -207,11 +261,12 @@ impl UserTraffic {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use byname_catalog::SpokenFor;
 
     const RATES: Rates = Rates { user: Some(100), door: Some(300) };
 
-    fn plain(name: &str) -> Who {
-        (name.to_owned(), None)
+    fn named(name: &str) -> Who {
+        plain(name.to_owned())
     }
 
     #[test]
@@ -234,9 +289,9 @@ mod tests {
         }
         assert!((1000..=1210).contains(&taken), "{taken} in ten seconds at 100 a second");
         let users = traffic.users();
-        assert_eq!((&users[0].0, users[0].1.commands), (&plain("loop"), 100_000));
+        assert_eq!((&users[0].0, users[0].1.commands), (&named("loop"), 100_000));
         assert_eq!(users[0].1.held_back, 100_000 - taken);
-        assert!(users.iter().any(|(who, of)| *who == plain("anna") && of.held_back == 0));
+        assert!(users.iter().any(|(who, of)| *who == named("anna") && of.held_back == 0));
     }
 
     #[test]
@@ -254,7 +309,7 @@ mod tests {
         let users = traffic.users();
         let of = |who: Who| users.iter().find(|(it, _)| *it == who).map(|(_, of)| of.commands);
         assert_eq!(of(("anna".into(), Some("xrd".into()))), Some(300));
-        assert_eq!((of(plain("anna")), of(plain("door xrd"))), (Some(1), Some(801)));
+        assert_eq!((of(named("anna")), of(named("door xrd"))), (Some(1), Some(801)));
     }
 
     #[test]
@@ -262,12 +317,47 @@ mod tests {
         let traffic = Traffic::default();
         for number in 0..2 * USERS_MAX as u64 {
             assert!(traffic.admit(Asker::User(&format!("u{number}")), (false, RATES), number));
-            traffic.note(&format!("operation {number}"), false);
+            let by = Caller::User(format!("u{number}"));
+            traffic.note(&by, &format!("operation {number}"), false);
             traffic.end_batch(5);
         }
         assert_eq!(traffic.users().len(), USERS_MAX);
         assert_eq!(traffic.operations().len(), OPERATIONS_MAX + 1);
-        let count: u64 = traffic.operations().iter().map(|(_, of)| of.count).sum();
+        let count: u64 = traffic.operations().iter().map(|(_, of)| of.times.count).sum();
         assert_eq!(count, 2 * USERS_MAX as u64);
+    }
+
+    #[test]
+    fn times_are_of_who_asked_and_of_the_door_and_make_no_rows() {
+        let traffic = Traffic::default();
+        let spoken = |user: &str| {
+            let (door, user) = ("xrd".to_owned(), user.to_owned());
+            Caller::Door(SpokenFor { door, user, groups: Vec::new() })
+        };
+        for asker in [Asker::User("anna"), Asker::Door("xrd", Some("bert")), Asker::Disk(DiskId(7))]
+        {
+            assert!(traffic.admit(asker, (false, Rates::default()), 1));
+        }
+        assert!(traffic.admit(Asker::Door("xrd", None), (false, Rates::default()), 1));
+        traffic.note(&Caller::User("anna".into()), "mkdir", false);
+        traffic.note(&spoken("bert"), "mkdir", true);
+        traffic.end_batch(40);
+        traffic.note(&Caller::User("anna".into()), "query top", false);
+        // The door may not speak for her: what it is told is no row of hers.
+        traffic.note(&spoken("carla"), "mkdir", true);
+        traffic.note(&Caller::Head, "mkdir", false);
+        traffic.end_batch(10);
+        let users = traffic.users();
+        let of = |who: Who| {
+            let found = users.iter().find(|(it, _)| *it == who);
+            found.map(|(_, of)| (of.times.count, of.times.took_ns, of.times.longest_ns))
+        };
+        assert_eq!(of(named("anna")), Some((2, 50, 40)));
+        assert_eq!(of(("bert".into(), Some("xrd".into()))), Some((1, 40, 40)));
+        assert_eq!(of(named("door xrd")), Some((2, 50, 40)));
+        assert_eq!((of(named("disk 7")), users.len()), (Some((0, 0, 0)), 4));
+        let operations = traffic.operations();
+        let mkdir = operations.iter().find(|(name, _)| name == "mkdir").unwrap().1;
+        assert_eq!((mkdir.times.count, mkdir.times.took_ns, mkdir.failed), (4, 100, 2));
     }
 }

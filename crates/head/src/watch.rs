@@ -40,7 +40,7 @@ use crate::copies::{Copies, OwnWord};
 use crate::execute::Executor;
 use crate::fsck::Fsck;
 use crate::keys::Keys;
-use crate::observations::{Observation, Observations};
+use crate::observations::{DiskTally, Observation, Observations};
 use crate::own::OwnCommands;
 use crate::proving::Proving;
 use crate::repair::{RepairConfig, Repairs, Wish};
@@ -132,13 +132,15 @@ impl Watch {
     /// [`Failure`] of the catalog.
     pub fn orders(&self, stamp: &mut dyn FnMut() -> Stamp) -> Result<Vec<Order>, Failure> {
         let reader = Reader::new(&*self.engine, &Caller::Head)?;
-        let mut orders = Vec::new();
+        let (mut orders, mut to_drop) = (Vec::new(), BTreeMap::new());
         for (id, disk) in reader.disks()? {
+            let contents = reader.drops(id, CONTENTS_MAX)?;
+            to_drop.insert(id, contents.len());
             if disk.state != DiskState::Off {
-                let contents = reader.drops(id, CONTENTS_MAX)?;
                 orders.extend(self.order(id, disk, contents, stamp()));
             }
         }
+        self.observations.set_disks(&to_drop);
         Ok(orders)
     }
 
@@ -173,6 +175,11 @@ impl Watch {
             Some(DropAnswer::Refused(why)) => Observation::Refuses(why),
             None => Observation::Silent,
         };
+        self.observations.count(id, |DiskTally { errors, .. }| match observation {
+            Observation::Well { .. } => {}
+            Observation::Refuses(_) => errors.refused += 1,
+            Observation::Silent => errors.unanswered += 1,
+        });
         let misses = self.misses.entry(id).or_default();
         *misses = if observation == Observation::Silent { *misses + 1 } else { 0 };
         let is_up_now = if is_up { *misses < MISSES_MAX } else { *misses == 0 };

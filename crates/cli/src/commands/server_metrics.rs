@@ -1,9 +1,11 @@
 //! Numbers of file servers as Prometheus reads them.
 
+mod of_head;
+
 use crate::exit::{Code, Failure, Outcome, chain};
 use crate::output;
 use byname_disk::{DiskReport, DiskReports};
-use byname_head::{CommandCounters, HeadCounters};
+use byname_head::HeadCounters;
 use byname_store::{ServerHandle, WatchLevels};
 use byname_transfer::server::Counters;
 use std::fmt::Write;
@@ -22,9 +24,7 @@ pub(crate) fn serve_head(
     commands: HeadCounters,
 ) -> Outcome {
     let handles = [server];
-    serve_text(address, move || {
-        render(&handles) + &render_commands(&commands.get(), commands.leads())
-    })
+    serve_text(address, move || render(&handles) + &of_head::render(&commands))
 }
 
 /// Serves the numbers of a disk.
@@ -128,25 +128,6 @@ fn render_watched(out: &mut String, handles: &[ServerHandle]) {
     counter(out, "server_hashed_ahead", help, sum(|it| it.hashed));
     let help = "new files that are hashed only when asked for";
     counter(out, "server_ahead_dropped", help, sum(|it| it.dropped));
-}
-
-fn render_commands(counters: &CommandCounters, leads: bool) -> String {
-    let mut out = String::new();
-    gauge(&mut out, "head_leads", "1 if this head leads the catalog", u64::from(leads));
-    counter(&mut out, "head_commands", "commands and queries taken", counters.commands);
-    counter(&mut out, "head_batches", "transactions of commands", counters.batches);
-    family(
-        &mut out,
-        ("head_unexecuted", "reason", "commands that were not executed again, or not at all"),
-        &[
-            ("joined", counters.joined),
-            ("congested", counters.congested),
-            ("expired", counters.expired),
-            ("nacked", counters.nacked),
-            ("forged", counters.forged),
-        ],
-    );
-    out
 }
 
 fn render_disk(report: &DiskReport) -> String {

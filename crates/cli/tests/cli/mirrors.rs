@@ -253,7 +253,7 @@ fn the_origin_dies_and_a_mirror_that_is_reached_directly_finishes() {
 }
 
 /// Fetches the metrics page of a server.
-fn page(port: u16) -> String {
+pub(crate) fn page(port: u16) -> String {
     use std::io::{Read, Write};
     let mut stream = std::net::TcpStream::connect(("127.0.0.1", port)).unwrap();
     stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n").unwrap();

@@ -64,13 +64,20 @@ fn what_comes_while_a_batch_is_in_flight_makes_the_next() {
     ask(&mut commands, (1, 1), 2, NOW);
     ask(&mut commands, (2, 1), 3, NOW);
     assert_eq!(commands.poll_batch(NOW), None, "one at a time");
+    let levels = commands.levels();
+    assert_eq!((levels.waiting, levels.in_flight), (2, 1));
     answer_all(&mut commands, &first);
     assert_eq!(sent(&mut commands), [(1, vec![1, 1], None)]);
-    let second = commands.poll_batch(NOW).unwrap();
+    let later = Now { now_ns: 40, ..NOW };
+    let second = commands.poll_batch(later).unwrap();
+    let levels = commands.levels();
+    assert_eq!((levels.waiting, levels.in_flight), (0, 2));
+    let counters = commands.counters();
+    assert_eq!((counters.waited_ns, counters.longest_wait_ns), (80, 40));
     assert_eq!(second.iter().map(number).collect::<Vec<_>>(), [3, 2], "behind the last turn");
     answer_all(&mut commands, &second);
     assert_eq!(sent(&mut commands).len(), 2);
-    assert_eq!(commands.pending(), 0);
+    assert_eq!((commands.pending(), commands.levels()), (0, CommandLevels::default()));
 }
 
 #[test]

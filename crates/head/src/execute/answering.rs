@@ -114,7 +114,8 @@ impl Executor {
         let known = query::Known { engine, observations, unix_ns };
         let (_, question) = SpeaksFor::split(parameters(interest))?;
         let answered = query::answer(known, by, question);
-        self.observations.traffic.note(&query::subject(question), answered.is_err());
+        let subject = query::subject(question);
+        self.observations.traffic.note(caller, &subject, answered.is_err());
         match answered {
             Ok(content) => {
                 let keys = keys.filter(|_| !query::is_for_others(interest));

@@ -86,6 +86,8 @@ struct Shared {
     wishes: BTreeMap<Wish, (Asked, Option<&'static str>)>,
     balance: Option<(BalanceWish, Asked)>,
     report: RepairReport,
+    /// Replicas that a disk was told to take and did not, by disk.
+    failed_pulls: BTreeMap<DiskId, u64>,
 }
 
 /// Wishes and report, between who moves and who is asked.
@@ -148,6 +150,21 @@ impl RepairDesk {
     /// A wish is done, or void.
     pub(super) fn end(&self, wish: &Wish) {
         self.with(|shared| shared.wishes.remove(wish));
+    }
+
+    /// Wishes that nobody has let go, nor done.
+    pub(crate) fn wish_count(&self) -> usize {
+        self.with(|shared| shared.wishes.len())
+    }
+
+    /// A disk was told to take a replica, and did not, or not in time.
+    pub(super) fn count_failure(&self, disk: DiskId) {
+        self.with(|shared| *shared.failed_pulls.entry(disk).or_default() += 1);
+    }
+
+    /// How often that was.
+    pub(crate) fn failed_pulls(&self, disk: DiskId) -> u64 {
+        self.with(|shared| shared.failed_pulls.get(&disk).copied().unwrap_or_default())
     }
 
     pub(crate) fn report(&self) -> RepairReport {

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod activity;
 mod commands;
 mod doors;
 mod fsck;

@@ -22,6 +22,9 @@ use byname_transfer::server::{Arrival, FaceId, Now, SharedSigner};
 pub(crate) const NOW_S: u64 = 1_800_000_000;
 pub(crate) const NOW_NS: u64 = NOW_S * 1_000_000_000;
 
+/// How long each batch takes.
+pub(crate) const BATCH_NS: u64 = 1_000_000;
+
 /// A key with its certificate, which it has signed itself.
 pub(crate) struct Holder {
     pub(crate) key: Arc<KeyPair>,
@@ -161,6 +164,11 @@ impl TestHead {
         self.executor.carry_out(commands, NOW_NS + self.later_ns).unwrap();
     }
 
+    /// The head's term.
+    pub(crate) fn epoch(&self) -> byname_catalog::id::LeaseEpoch {
+        self.executor.epoch()
+    }
+
     /// Ends what is due by then.
     pub(crate) fn expire(&mut self, unix_ns: u64) {
         while self.executor.expire(unix_ns).unwrap() {}
@@ -259,7 +267,9 @@ impl TestHead {
         let now = Now { now_ns: 0, unix_ns: NOW_NS + self.later_ns };
         self.commands.handle_interest(&arrival, now);
         let batch = self.commands.poll_batch(now).unwrap();
-        self.executor.execute(&batch, now.unix_ns)
+        let answers = self.executor.execute(&batch, now.unix_ns);
+        self.executor.end_batch(BATCH_NS);
+        answers
     }
 
     /// What everybody trusts: the site's key.
