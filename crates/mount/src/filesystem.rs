@@ -6,6 +6,7 @@
 mod extended;
 mod long;
 mod read_only;
+mod statfs;
 
 use std::cell::RefCell;
 use std::ffi::OsStr;
@@ -367,10 +368,8 @@ impl Filesystem for Mounted {
         reply.ok();
     }
 
-    /// Nobody knows how much the publisher has room for; `df` leaves out what has no blocks.
-    fn statfs(&self, _: &Request, _: INodeNo, reply: ReplyStatfs) {
-        let files = self.tree.inodes().count() as u64;
-        reply.statfs(0, 0, 0, files, 0, 4096, 255, 4096);
+    fn statfs(&self, _: &Request, inode: INodeNo, reply: ReplyStatfs) {
+        statfs::answer(self, inode.0, reply);
     }
 
     fn getxattr(&self, _: &Request, inode: INodeNo, name: &OsStr, size: u32, reply: ReplyXattr) {

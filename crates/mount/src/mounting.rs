@@ -212,7 +212,7 @@ fn clear(mount_point: &Path) -> Result<PathBuf, MountError> {
 /// Name and attributes of the directory at the mount point, once all trees have answered.
 fn root(sources: &Sources) -> Result<(Name, Attributes), MountError> {
     let mut only = None;
-    for PublishedTree { session, name } in sources.trees() {
+    for PublishedTree { session, name, .. } in sources.trees() {
         let attributes = Attributes::of_stat(&session.stat(name)?);
         if attributes.kind != Kind::Directory {
             return Err(MountError::TreeIsNoDirectory);

@@ -11,6 +11,7 @@ use byname_profile::Session;
 use byname_transfer::naming::is_safe_entry;
 
 use crate::error::MountError;
+use crate::rooms::{AskRoom, Rooms};
 use crate::snapshot::Snapshot;
 
 /// Most trees of one mount; each has a connection of its own.
@@ -22,6 +23,8 @@ pub struct PublishedTree {
     pub session: Session,
     /// Name of its root.
     pub name: Name,
+    /// Asks for the room there, if that can be told.
+    pub ask_room: Option<AskRoom>,
 }
 
 /// What is mounted.
@@ -35,6 +38,8 @@ pub enum Trees {
 /// The trees, and the directory at the top if there are several.
 pub(crate) struct Sources {
     trees: Vec<PublishedTree>,
+    /// Room of each tree.
+    rooms: Vec<Option<Arc<Rooms>>>,
     top: Option<Arc<Snapshot>>,
     /// Where each tree is, if there are several.
     places: Vec<String>,
@@ -43,9 +48,7 @@ pub(crate) struct Sources {
 impl Sources {
     pub(crate) fn new(trees: Trees) -> Result<Self, MountError> {
         let named = match trees {
-            Trees::One(tree) => {
-                return Ok(Self { trees: vec![tree], top: None, places: Vec::new() });
-            }
+            Trees::One(tree) => return Self::of(vec![tree], None, Vec::new()),
             Trees::Several(named) => named,
         };
         if named.is_empty() || named.len() > TREES_MAX {
@@ -68,7 +71,20 @@ impl Sources {
             }
         }
         let top = Some(Arc::new(Snapshot::of_directories(&places)));
-        Ok(Self { trees, top, places })
+        Self::of(trees, top, places)
+    }
+
+    fn of(
+        mut trees: Vec<PublishedTree>,
+        top: Option<Arc<Snapshot>>,
+        places: Vec<String>,
+    ) -> Result<Self, MountError> {
+        let start = |tree: &mut PublishedTree| {
+            let rooms = tree.ask_room.take().map(Rooms::start).transpose();
+            Ok(rooms.map_err(MountError::Thread)?.map(Arc::new))
+        };
+        let rooms = trees.iter_mut().map(start).collect::<Result<_, MountError>>()?;
+        Ok(Self { trees, rooms, top, places })
     }
 
     /// The trees themselves.
@@ -91,6 +107,12 @@ impl Sources {
     pub(crate) fn session(&self, name: &Name) -> &Session {
         let is_of = |tree: &&PublishedTree| tree.name.view().is_prefix_of(name.view());
         &self.trees.iter().find(is_of).unwrap_or(&self.trees[0]).session
+    }
+
+    /// Who knows of the room in the tree that a name is in, if anybody does.
+    pub(crate) fn rooms(&self, name: &Name) -> Option<Arc<Rooms>> {
+        let is_of = |tree: &PublishedTree| tree.name.view().is_prefix_of(name.view());
+        self.rooms[self.trees.iter().position(is_of)?].clone()
     }
 
     /// The site cache, if there is one.

@@ -29,6 +29,7 @@ use crate::interrupts::Interrupts;
 use crate::landing::Landing;
 use crate::owners::Owners;
 use crate::passing::Passing;
+use crate::rooms::Rooms;
 use crate::snapshot::{Snapshot, SnapshotEntry};
 use crate::snapshots::{SNAPSHOT_BYTES_MAX, Snapshots, Step};
 use crate::sources::Sources;
@@ -168,6 +169,11 @@ impl Tree {
     /// The errno of a call that failed.
     pub(crate) fn errno(&self, name: &Name, error: &ClientError) -> i32 {
         self.complaints.errno(name, error, self.now_ns())
+    }
+
+    /// Who knows of the room in the tree that an inode is of, if anybody does.
+    pub(crate) fn rooms(&self, number: u64) -> Option<Arc<Rooms>> {
+        self.sources.rooms(&self.inode(number).ok()?.name)
     }
 
     /// An inode that the kernel holds.

@@ -7,6 +7,7 @@
 mod background;
 mod metrics;
 mod options;
+mod room;
 mod trees;
 
 use crate::exit::{Code, Failure, Outcome};
@@ -146,7 +147,11 @@ fn open_trees(args: &Args, profile: &Profile, open: &OpenOptions) -> Outcome<Tre
     for Wanted { place, target } in trees::wanted(&args.targets, args.table)? {
         let link = profile.link(&target)?;
         let session = profile.open_with(&link, open, byname_client::SessionOptions::default())?;
-        let tree = PublishedTree { session, name: link.name };
+        let ask_room = match args.read.is_offline() {
+            true => None,
+            false => room::asker(&link, open, profile),
+        };
+        let tree = PublishedTree { session, name: link.name, ask_room };
         match place {
             Some(place) => several.push((place, tree)),
             None => return Ok(Trees::One(tree)),

@@ -24,3 +24,4 @@ mod rollback;
 mod scale;
 mod scene;
 mod several;
+mod sites;

@@ -16,7 +16,7 @@ pub(crate) fn directory(site: Option<&str>, dir: Option<&Path>, paths: &Paths) -
 }
 
 /// Name of the user who runs this, if it can be one of a site.
-pub(super) fn own_user() -> String {
+pub(crate) fn own_user() -> String {
     let named = ["USER", "LOGNAME"].into_iter().filter_map(|it| std::env::var(it).ok());
     let mut plain = named.filter(|it| !it.is_empty() && !it.contains([' ', '/']));
     plain.next().unwrap_or_else(|| "operator".to_owned())
