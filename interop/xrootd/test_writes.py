@@ -59,6 +59,12 @@ class Writes(SiteDoorCase):
     def of(self, user):
         return {"XrdSecSSSKT": str(self.secrets[user]), "XrdSecPROTOCOL": "sss"}
 
+    def space(self, user):
+        """Numbers of octets, as the door tells a user."""
+        told = self.assert_ok(self.fs(user, "query", "space", "/data")).strip()
+        pairs = [pair.split("=") for pair in told.split("&")]
+        return {key: int(value) for key, value in pairs if key != "oss.cgroup"}
+
     def test_users_write_what_they_may(self):
         file = self.local(3_000_000)
         self.assert_ok(self.put("anna", file, "/data/a"))
@@ -107,6 +113,17 @@ class Writes(SiteDoorCase):
         self.op("site", "quota", "set", "user:bert", "--bytes", "60K")
         self.assert_error(self.put("bert", file, "/data/e"), OVER_QUOTA)
         self.assertEqual(self.names("data"), ["b", "d/"])
+        # Room is one's own, and there is none for whom the table makes nobody of.
+        own, other = self.space("bert"), self.space("anna")
+        self.assertEqual((own["oss.space"], own["oss.quota"]), (60 * 1024, 60 * 1024))
+        self.assertEqual(own["oss.free"], 60 * 1024 - own["oss.used"])
+        self.assertEqual(other["oss.quota"], -1)
+        self.assertGreater(other["oss.free"], 1 << 20)
+        shown = self.assert_ok(self.fs("anna", "statvfs", "/data"))
+        self.assertRegex(shown, r"Nodes with RW space:\s+1\b")
+        self.assertRegex(shown, r"Size of largest RW space \(MB\):\s+[1-9]")
+        refused = self.fs("mallory", "query", "space", "/data")
+        self.assertTrue(refused.code != 0 or "oss.free=0&" in refused.stdout, refused.stdout)
         audit = self.op("site", "audit")
         self.assertIn('"door":"xrd1"', audit)
 

@@ -71,6 +71,15 @@ Outcome<std::vector<Entry>> Actor::entries(const std::string& name,
   return found;
 }
 
+Outcome<byname_site_room> Actor::room(const std::string& name) const {
+  auto room = byname_init<byname_site_room>();
+  auto error = no_error();
+  if (byname_site_room_below(site_, name.c_str(), &room, &error) < 0) {
+    return failure_of(error);
+  }
+  return room;
+}
+
 std::optional<Failure> UserListing::fetch(const std::string& after) {
   auto outcome = user_->entries(name_, after);
   if (const auto* failure = std::get_if<Failure>(&outcome)) {

@@ -36,6 +36,9 @@ class Actor {
   // Entries behind one of them as the head has them now, a page of them; empty at the end.
   Outcome<std::vector<Entry>> entries(const std::string& name, const std::string& after) const;
 
+  // Room below a name, by the quotas that count for the user and by the disks.
+  Outcome<byname_site_room> room(const std::string& name) const;
+
   std::optional<Failure> make_directory(const std::string& name, mode_t mode, bool parents) const;
   std::optional<Failure> remove_file(const std::string& name) const;
   std::optional<Failure> remove_directory(const std::string& name) const;

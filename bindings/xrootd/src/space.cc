@@ -1,7 +1,10 @@
-// Space and extended attributes: names have no free space, and their attributes are those of stat.
+// Space and extended attributes: names have the room that a site has for the client's user, and none
+// otherwise; their attributes are those of stat.
+#include <algorithm>
 #include <cstdio>
 
 #include "XrdOss/XrdOssVS.hh"
+#include "XrdOuc/XrdOucEnv.hh"
 #include "storage.hh"
 
 namespace byname::xrd {
@@ -18,7 +21,34 @@ int put(const std::string& text, char* buffer, int& size) {
   return XrdOssOK;
 }
 
+constexpr uint64_t kMegabyte = 1 << 20;
+
+// Percent of what there may be that is not free.
+uint64_t percent_used(const byname_site_room& room) {
+  const uint64_t free = std::min(room.free_bytes, room.size_bytes);
+  const uint64_t all = std::max<uint64_t>(room.size_bytes / 100, 1);
+  return std::min<uint64_t>((room.size_bytes - free) / all, 100);
+}
+
 }  // namespace
+
+std::optional<byname_site_room> Storage::room(const char* path, const XrdOucEnv* env) {
+  const auto route = door_.routes.find(path);
+  if (!route || !door_.session.has_door()) {
+    return std::nullopt;
+  }
+  int error = XrdOssOK;
+  const auto user = actor(env, error);
+  if (!user) {
+    return std::nullopt;
+  }
+  const auto outcome = user->room(route->name);
+  if (const auto* failure = std::get_if<Failure>(&outcome)) {
+    door_.log.Emsg("space", failure->text.c_str());
+    return std::nullopt;
+  }
+  return std::get<byname_site_room>(outcome);
+}
 
 // Read-write: writable, free MB, percent used; staged: the same.
 int Storage::StatFS(const char* path, char* buffer, int& size, XrdOucEnv* env) {
@@ -26,7 +56,13 @@ int Storage::StatFS(const char* path, char* buffer, int& size, XrdOucEnv* env) {
     if (door_.local && !is_named(path)) {
       return door_.local->StatFS(path, buffer, size, env);
     }
-    return put("0 0 0 0 0 0", buffer, size);
+    const auto found = room(path, env);
+    if (!found) {
+      return put("0 0 0 0 0 0", buffer, size);
+    }
+    return put("1 " + std::to_string(found->free_bytes / kMegabyte) + " " +
+                   std::to_string(percent_used(*found)) + " 0 0 0",
+               buffer, size);
   });
 }
 
@@ -35,7 +71,17 @@ int Storage::StatLS(XrdOucEnv& env, const char* path, char* buffer, int& size) {
     if (door_.local && !is_named(path)) {
       return door_.local->StatLS(env, path, buffer, size);
     }
-    return put("oss.cgroup=byname&oss.space=0&oss.free=0&oss.maxf=0&oss.used=0&oss.quota=-1",
+    auto found = room(path, &env);
+    if (!found) {
+      found = byname_site_room{};
+      found->quota_bytes = BYNAME_NONE;
+    }
+    const std::string free = std::to_string(found->free_bytes);
+    const std::string quota =
+        found->quota_bytes == BYNAME_NONE ? "-1" : std::to_string(found->quota_bytes);
+    return put("oss.cgroup=byname&oss.space=" + std::to_string(found->size_bytes) +
+                   "&oss.free=" + free + "&oss.maxf=" + free +
+                   "&oss.used=" + std::to_string(found->used_bytes) + "&oss.quota=" + quota,
                buffer, size);
   });
 }

@@ -61,6 +61,8 @@ class Storage final : public XrdOss {
   // Changes a path at local storage, or a name as the client's user.
   template <class Local, class Named>
   int changed(const char* path, XrdOucEnv* env, Local local, Named named);
+  // Room for what the client may write at a path that is a name; none if nobody can say.
+  std::optional<byname_site_room> room(const char* path, const XrdOucEnv* env);
   // The client's user; null, and an error, if there is none.
   std::unique_ptr<Actor> actor(const XrdOucEnv* env, int& error);
 

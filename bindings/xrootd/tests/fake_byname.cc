@@ -199,6 +199,10 @@ int32_t byname_site_truncate(byname_site, const char*, uint64_t, byname_error* e
   return called(error);
 }
 
+int32_t byname_site_room_below(byname_site, const char*, byname_site_room*, byname_error* error) {
+  return called(error);
+}
+
 int32_t byname_site_put(byname_site, const char* path, int local_file, const byname_put_options*,
                         byname_error* error) {
   char octets[16];
