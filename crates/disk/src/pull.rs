@@ -87,6 +87,8 @@ impl Pull {
 pub trait Watch {
     /// So many octets are verified and written.
     fn on_bytes(&mut self, bytes: u64);
+    /// What was written is of no use: all of it is brought anew.
+    fn on_again(&mut self);
     /// A verified node of the content's tree came.
     fn on_node(&mut self, _node: NodeId, _values: &[u8]) {}
     /// A step towards stable storage was taken.
@@ -109,47 +111,13 @@ pub fn pull(
     client: &mut Client,
     watch: &mut dyn Watch,
 ) -> Result<Kept, StoreFailure> {
-    let mut once = Once { watch, bytes: 0, told_bytes: 0 };
-    let receiving = waiting(&mut once, |_| Receiving::begin(pull, directory))?;
-    match receive(pull, receiving, directory, client, &mut once) {
-        Err(Unkept::NotGrown) => once.bytes = 0,
+    let receiving = waiting(watch, |_| Receiving::begin(pull, directory))?;
+    match receive(pull, receiving, directory, client, watch) {
+        Err(Unkept::NotGrown) => watch.on_again(),
         outcome => return outcome.map_err(StoreFailure::from),
     }
-    let receiving = waiting(&mut once, |_| Receiving::begin_whole(pull, directory))?;
-    Ok(receive(pull, receiving, directory, client, &mut once)?)
-}
-
-/// Tells of each octet once, also if it is pulled again.
-struct Once<'a> {
-    watch: &'a mut dyn Watch,
-    bytes: u64,
-    told_bytes: u64,
-}
-
-impl Watch for Once<'_> {
-    fn on_bytes(&mut self, bytes: u64) {
-        self.bytes += bytes;
-        if self.bytes > self.told_bytes {
-            self.watch.on_bytes(self.bytes - self.told_bytes);
-            self.told_bytes = self.bytes;
-        }
-    }
-
-    fn on_node(&mut self, node: NodeId, values: &[u8]) {
-        self.watch.on_node(node, values);
-    }
-
-    fn on_step(&mut self, step: Step) {
-        self.watch.on_step(step);
-    }
-
-    fn is_stopped(&self) -> bool {
-        self.watch.is_stopped()
-    }
-
-    fn on_waiting(&mut self, is_begin: bool) {
-        self.watch.on_waiting(is_begin);
-    }
+    let receiving = waiting(watch, |_| Receiving::begin_whole(pull, directory))?;
+    Ok(receive(pull, receiving, directory, client, watch)?)
 }
 
 fn receive(

@@ -135,6 +135,7 @@ impl DiskService {
             Event::Received(content, bytes) => {
                 self.machine.handle_progress(content, bytes, now_ns);
             }
+            Event::Again(content) => self.machine.handle_again(content, now_ns),
             Event::Pulled(content, outcome) => {
                 self.stops.remove(&content);
                 match outcome {

@@ -3,6 +3,8 @@
 //! Each takes work from a queue and tells the serving thread what came of it. What can be in the
 //! queues is bounded by the machine's [`Limits`](crate::machine::Limits).
 
+mod progress;
+
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
@@ -13,7 +15,6 @@ use byname_client::{Client, ClientConfig, Stop};
 use byname_face::{CommandClock, Exchange, Reply, random_u64};
 use byname_io::{Clock, Connection, Endpoint};
 use byname_packet::{InterestBuilder, Name, Signer};
-use byname_security::tree::NodeId;
 use byname_site::{CommandPacket, Listed, SiteName, Stamp};
 use byname_store::{NewContents, ServerHandle};
 use byname_transfer::server::SharedSigner;
@@ -24,10 +25,12 @@ use crate::error::StoreFailure;
 use crate::load::LoadMeter;
 use crate::pacer::Pacer;
 use crate::proving::ProofWork;
-use crate::pull::{Kept, Pull, Watch, pull};
+use crate::pull::{Kept, Pull, pull};
 use crate::pulled_tree::PulledTree;
 use crate::rereads::reread;
 use crate::scrub::{ScrubWork, Scrubbed};
+
+use progress::Progress;
 
 /// A writer who is silent for four times that has failed, and at once one without a route to him.
 const WRITER_PATIENCE: Duration = Duration::from_secs(5);
@@ -44,6 +47,8 @@ const QUESTIONS_MAX: usize = 16;
 pub enum Event {
     /// So many more octets of a content are there.
     Received(ContentId, u64),
+    /// Nothing of a content is there: it is pulled anew.
+    Again(ContentId),
     /// A pull has ended.
     Pulled(ContentId, Result<Kept, StoreFailure>),
     /// An epoch is kept, or not.
@@ -324,6 +329,7 @@ impl Shared {
             content: work.content,
             stop,
             untold_bytes: 0,
+            size: work.size,
             left_bytes: work.size,
             tree: PulledTree::begin(work, self.new_contents.as_ref()),
         };
@@ -431,42 +437,5 @@ impl Shared {
         let mut tried = self.endpoints.iter();
         let connection = tried.find_map(|it| Connection::connect(it, CONNECT_PATIENCE).ok())?;
         Exchange::new(connection).ok()
-    }
-}
-
-/// Tells how a pull goes.
-struct Progress<'a> {
-    shared: &'a Shared,
-    content: ContentId,
-    stop: &'a Stop,
-    untold_bytes: u64,
-    left_bytes: u64,
-    tree: PulledTree<'a>,
-}
-
-impl Watch for Progress<'_> {
-    fn on_node(&mut self, node: NodeId, values: &[u8]) {
-        self.tree.put(node, values);
-    }
-
-    fn is_stopped(&self) -> bool {
-        self.stop.is_requested()
-    }
-
-    fn on_waiting(&mut self, is_begin: bool) {
-        match is_begin {
-            true => self.shared.load.begin(),
-            false => self.shared.load.end(),
-        }
-    }
-
-    fn on_bytes(&mut self, bytes: u64) {
-        self.untold_bytes += bytes;
-        self.left_bytes = self.left_bytes.saturating_sub(bytes);
-        if self.untold_bytes >= TOLD_BYTES || self.left_bytes == 0 {
-            let bytes = std::mem::take(&mut self.untold_bytes);
-            // Nobody is woken for that: who asks next hears of it.
-            let _ = self.shared.events.send(Event::Received(self.content, bytes));
-        }
     }
 }

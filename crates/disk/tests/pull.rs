@@ -82,6 +82,8 @@ fn order(claimed: &[u8]) -> Pull {
 #[derive(Default)]
 struct Seen {
     bytes: u64,
+    /// Times that all of it was brought anew.
+    again: u32,
     steps: Vec<Step>,
     /// Values of level 1, by node.
     values: BTreeMap<u64, Vec<u8>>,
@@ -90,6 +92,11 @@ struct Seen {
 impl Watch for Seen {
     fn on_bytes(&mut self, bytes: u64) {
         self.bytes += bytes;
+    }
+
+    fn on_again(&mut self) {
+        self.bytes = 0;
+        self.again += 1;
     }
 
     fn on_node(&mut self, node: NodeId, values: &[u8]) {
@@ -226,11 +233,13 @@ fn what_an_older_version_has_is_not_asked_of_the_writer() {
 struct Growing {
     scene: Scene,
     version: u64,
+    /// Times that a version was brought anew.
+    again: u32,
 }
 
 impl Growing {
     fn new() -> Self {
-        Self { scene: scene(&[]), version: 1 }
+        Self { scene: scene(&[]), version: 1, again: 0 }
     }
 
     fn path(&self) -> std::path::PathBuf {
@@ -255,6 +264,7 @@ impl Growing {
         let (kept, seen) = self.scene.pull(&pulled);
         let kept = kept.unwrap();
         assert_eq!(seen.bytes, content.len() as u64);
+        self.again += seen.again;
         assert_eq!(kept.checksums.crc32c, crc32c::crc32c(content));
         assert_eq!(kept.checksums.adler32, adler2::adler32_slice(content));
         assert!(std::fs::read(self.path()).unwrap() == content, "version {}", self.version);
@@ -287,6 +297,7 @@ fn what_only_seems_to_have_grown_is_pulled_as_a_whole() {
     let mut other = content.clone();
     other[3] ^= 1;
     growing.pull(&other);
+    assert_eq!(growing.again, 1, "the disk is told that nothing of it is there");
     growing.pull(&content);
     // And one of which the compared one differs, too.
     let inverse: Vec<u8> = content.iter().chain(&content).map(|octet| octet ^ 1).collect();

@@ -171,6 +171,19 @@ impl Machine {
         }
     }
 
+    /// What has come of a content is of no use, and is brought anew. Until it is there its end is up
+    /// to its writer again, who may have meant that.
+    pub fn handle_again(&mut self, content: ContentId, now_ns: u64) {
+        if let Some(pulling) = self.pulling.get_mut(&content)
+            && pulling.ending.is_none()
+        {
+            pulling.received_bytes = 0;
+            pulling.mark = (now_ns, 0);
+            pulling.own_until_ns = None;
+            pulling.is_stuck = false;
+        }
+    }
+
     /// A pull has ended. `Ok` says that all of it, the record and the directories are synced.
     pub fn handle_pulled(
         &mut self,

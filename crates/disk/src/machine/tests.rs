@@ -230,6 +230,22 @@ fn a_file_system_that_hangs_is_a_disk_that_fails_until_it_answers() {
     assert!(is_on_the_way(machine.handle_insert(order_of(2, 4), later)));
 }
 
+/// A writer whose new version only seems to begin as the one before has all of it pulled twice.
+#[test]
+fn a_writer_who_is_asked_anew_makes_no_disk_fail() {
+    let Limits { floor_ns, sync_ns, .. } = Limits::default();
+    let mut machine = machine();
+    machine.handle_insert(order_of(1, 1), 0);
+    machine.handle_progress(content(1), 1 << 30, SECOND);
+    machine.handle_again(content(1), 2 * SECOND);
+    actions(&mut machine);
+    machine.handle_timeout(2 * SECOND + floor_ns);
+    assert_eq!(actions(&mut machine), [Action::Stop(content(1))], "he sends nothing");
+    machine.handle_pulled(content(1), Err(StoreFailure::Stopped), 3 * SECOND + floor_ns);
+    machine.handle_timeout(2 * sync_ns);
+    assert_eq!(machine.health(), None);
+}
+
 #[test]
 fn one_writer_does_not_fill_the_queue() {
     let limits = Limits { pulls_max: 1, waiting_max: 8, ..Limits::default() };

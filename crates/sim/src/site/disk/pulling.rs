@@ -82,6 +82,7 @@ impl SiteDisk {
                     Err(failure) => Err(one.receiving.give_up(failure)),
                 };
                 if outcome == Err(Unkept::NotGrown) {
+                    let _ = running.events.send(Event::Again(content));
                     let receiving = Receiving::begin_whole(&again.pull, &running.directory);
                     self.begin_pull(running, again, receiving, now);
                     continue;
