@@ -5,7 +5,6 @@
 
 use std::fs::File;
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -58,8 +57,6 @@ pub struct SharedSite {
     trees: Pool<Tree>,
     writers: Pool<Connected>,
     edges: Edges,
-    /// A connection was made: from now on outages are waited for.
-    was_reached: AtomicBool,
 }
 
 /// A writer, and when it was connected and used last.
@@ -70,11 +67,11 @@ struct Connected {
 }
 
 impl SharedSite {
-    /// Nothing is connected yet. What runs gives up when `stop` says so.
+    /// Nothing is connected yet. Whoever makes this has reached a forwarder: one that is away is
+    /// waited for from the first call on. What runs gives up when `stop` says so.
     pub fn new(account: Account, stop: Stop) -> Self {
         let (trees, writers) = (Pool::new(TREES_MAX), Pool::new(WRITERS_MAX));
-        let (edges, was_reached) = (Edges::default(), AtomicBool::new(false));
-        Self { account, stop, trees, writers, edges, was_reached }
+        Self { account, stop, trees, writers, edges: Edges::default() }
     }
 
     /// Who acts.
@@ -187,19 +184,15 @@ impl SharedSite {
         }
     }
 
-    /// Connects. Who was reached before is waited for, as for an answer.
+    /// Connects. Who does not listen is waited for, as for an answer.
     fn reach<T>(&self, connect: impl Fn() -> Result<T, AccessError>) -> Result<T, AccessError> {
         let began = Instant::now();
         loop {
             match connect() {
-                Ok(connected) => {
-                    self.was_reached.store(true, Ordering::Relaxed);
-                    return Ok(connected);
-                }
+                Ok(connected) => return Ok(connected),
                 Err(error) => {
-                    let is_known = self.was_reached.load(Ordering::Relaxed);
                     let is_over = began.elapsed() >= self.account.patience;
-                    if !is_known || is_over || !error.is_outage() {
+                    if is_over || !error.is_outage() {
                         return Err(error);
                     }
                 }

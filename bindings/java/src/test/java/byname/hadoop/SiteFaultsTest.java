@@ -53,6 +53,7 @@ public class SiteFaultsTest {
     Configuration conf = site.conf();
     // Each test has a site of its own under the same authority.
     conf.setBoolean("fs.ndn.impl.disable.cache", true);
+    conf.setClass("fs.ndn.impl", WatchedFileSystem.class, FileSystem.class);
     conf.set("mapreduce.framework.name", "local");
     conf.set("hadoop.tmp.dir", site.scratch().resolve("tmp").toString());
     conf.setInt("mapreduce.job.reduces", 2);
@@ -87,12 +88,16 @@ public class SiteFaultsTest {
     ExecutorService thread = Executors.newSingleThreadExecutor();
     try (FileSystem fs = open()) {
       LambdaTestUtils.await(PATIENCE_MS, 100, () -> isWell(fs));
+      assertEquals(0, run(new TeraGen(), Integer.toString(RECORDS), uri("calm")));
+      String calm = Octets.of(fs, "calm/part-*");
       for (String part : new String[] {"head", "forwarder", "disk2"}) {
+        // When a task begins to write.
+        WatchedFileSystem.onCreate("gen-" + part + "/_temporary/", () -> site.kill(part));
         Future<Integer> job =
             thread.submit(() -> run(new TeraGen(), Integer.toString(RECORDS), uri("gen-" + part)));
         LambdaTestUtils.await(
-            PATIENCE_MS, 10, () -> job.isDone() || fs.exists(RunningSite.path("gen-" + part)));
-        site.kill(part);
+            PATIENCE_MS, 10, () -> job.isDone() || !WatchedFileSystem.isWatching());
+        assertFalse(part, WatchedFileSystem.isWatching());
         if (!part.equals("disk2")) {
           Thread.sleep(OUTAGE_MS);
           site.startPart(part);
@@ -100,6 +105,7 @@ public class SiteFaultsTest {
         assertEquals(part, 0, (int) job.get());
         LambdaTestUtils.await(PATIENCE_MS, 100, () -> isWell(fs));
         assertEquals((long) RECORDS * RECORD_BYTES, bytes(fs, "gen-" + part + "/part-*"));
+        assertEquals(part, calm, Octets.of(fs, "gen-" + part + "/part-*"));
       }
       // The third disk stays dead.
       assertEquals(0, run(new TeraSort(), uri("gen-disk2"), uri("sorted")));

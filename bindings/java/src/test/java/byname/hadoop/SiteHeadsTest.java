@@ -5,12 +5,7 @@ import static org.junit.Assert.assertFalse;
 import static org.junit.Assert.assertTrue;
 
 import java.io.IOException;
-import java.io.InputStream;
-import java.math.BigInteger;
 import java.nio.charset.StandardCharsets;
-import java.security.DigestInputStream;
-import java.security.MessageDigest;
-import java.security.NoSuchAlgorithmException;
 import java.util.Arrays;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.examples.terasort.TeraGen;
@@ -95,16 +90,8 @@ public class SiteHeadsTest {
     return RunningSite.path(path).toString();
   }
 
-  /** The number and a digest of all octets of files, in the order of their names. */
-  private String octets(String pattern) throws IOException, NoSuchAlgorithmException {
-    MessageDigest digest = MessageDigest.getInstance("SHA-256");
-    long bytes = 0;
-    for (FileStatus part : fs.globStatus(RunningSite.path(pattern))) {
-      try (InputStream in = new DigestInputStream(fs.open(part.getPath()), digest)) {
-        bytes += in.transferTo(java.io.OutputStream.nullOutputStream());
-      }
-    }
-    return bytes + " " + new BigInteger(1, digest.digest()).toString(16);
+  private String octets(String pattern) throws Exception {
+    return Octets.of(fs, pattern);
   }
 
   private String text(String pattern) throws IOException {
