@@ -171,8 +171,8 @@ impl Machine {
         }
     }
 
-    /// What has come of a content is of no use, and is brought anew. Until it is there its end is up
-    /// to its writer again, who may have meant that.
+    /// What has come of a content is of no use, and is brought anew. Until it is there its end is
+    /// up to its writer again, who may have meant that.
     pub fn handle_again(&mut self, content: ContentId, now_ns: u64) {
         if let Some(pulling) = self.pulling.get_mut(&content)
             && pulling.ending.is_none()
