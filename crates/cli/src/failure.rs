@@ -9,12 +9,14 @@ use byname_client::ClientError;
 use byname_io::{BindError, EndpointError};
 use byname_keychain::{KeychainError, TrustStoreError};
 use byname_node::NodeError;
+use byname_packet::Name;
 use byname_profile::{
     ConfigError, LinkError, PathsError, ProfileError, RemoteError, SeenError, UnknownKey,
 };
 use byname_security::trust::TrustError;
 use byname_store::{StateError, StoreError};
 use byname_transfer::error::{ProtocolProblem, ReadError};
+use byname_transfer::naming::ContentName;
 
 /// Advice about a link without key in the older form.
 pub(crate) const CUT_HINT: &str =
@@ -58,9 +60,20 @@ impl From<ClientError> for Failure {
     }
 }
 
+/// True for content of a site, below the number that its head gave it.
+fn is_content(name: &Name) -> bool {
+    (0..=name.view().count()).any(|count| ContentName::parse(name.view().prefix(count)).is_some())
+}
+
 fn read_failure(error: &ReadError, text: String) -> Failure {
     match error {
         ReadError::NotFound { .. } => Failure::new(Code::NotFound, text),
+        ReadError::NoRoute { name } | ReadError::TimeOut { name } if is_content(name) => {
+            Failure::new(Code::NoRoute, text).hint(
+                "the site has the file, and no disk that answers has its content: `byname site \
+                 replica ls` of its name shows where it is",
+            )
+        }
         ReadError::NoRoute { .. } => Failure::new(Code::NoRoute, text)
             .hint("is the name right, and is its publisher running?"),
         ReadError::TimeOut { .. } | ReadError::RootPending { .. } | ReadError::NotFresh { .. } => {
@@ -238,5 +251,25 @@ fn bind_failure(error: &BindError, text: String) -> Failure {
         BindError::InUse { .. } => Failure::new(Code::Other, text)
             .hint("stop the other process, or choose another address with --listen"),
         BindError::Failed { .. } => Failure::new(Code::Other, text),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn content_that_no_disk_has_is_told_from_a_name_that_is_not_there() {
+        let advice = |uri: &str| {
+            let name: Name = uri.parse().unwrap();
+            let failed = |error| Failure::from(ClientError::Read(error)).hint;
+            [failed(ReadError::NoRoute { name: name.clone() }), failed(ReadError::TimeOut { name })]
+        };
+        for hint in advice("/lab/32=file/seq=30/v=31") {
+            assert!(hint.unwrap().contains("byname site replica ls"));
+        }
+        let [no_route, silence] = advice("/lab/run7/file/30");
+        assert!(no_route.unwrap().contains("is the name right"));
+        assert_eq!(silence, None);
     }
 }
