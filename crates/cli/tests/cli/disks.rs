@@ -4,8 +4,9 @@ use crate::harness::{Daemon, Finished, Home, noise, wait_for};
 use byname_catalog::{Create, Place, PolicyChanges, Publish};
 use byname_io::{Connection, Endpoint};
 use byname_keychain::Keychain;
+use byname_packet::Name;
 use byname_security::trust::TrustPolicy;
-use byname_site::SiteName;
+use byname_site::{SiteName, SpeaksFor};
 use byname_writer::{Next, Put, PutEvent, Source, Writer, WriterConfig, WriterError};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -46,6 +47,36 @@ pub(crate) fn put_from(
         &|| false,
     )?;
     outcome.expect("each file ends")
+}
+
+pub(crate) fn site_name() -> SiteName {
+    SiteName::new("/lab".parse().unwrap()).unwrap()
+}
+
+/// A writer with the key of this namespace, a user's or a door's for a user. The homes are that of
+/// the key, and that of the site.
+pub(crate) fn writer_as(
+    (home, site_home): (&Home, &Home),
+    (namespace, speaks_for): (Name, Option<SpeaksFor>),
+    socket: &str,
+) -> Writer {
+    let keys = |home: &Home| Keychain::open(&home.path().join("home/data/keys")).unwrap();
+    let site = site_name();
+    let of_site = keys(site_home).identity(site.view()).unwrap().unwrap();
+    let identity = keys(home).identity(namespace.view()).unwrap().unwrap();
+    let mut trust = TrustPolicy::default();
+    trust.add_anchor(site.view().to_name(), of_site.certificate.key_id());
+    let config = WriterConfig {
+        namespace,
+        speaks_for,
+        site,
+        signer: identity.signer,
+        trust,
+        waits_for_head: false,
+    };
+    let endpoint: Endpoint = socket.parse().unwrap();
+    let connection = Connection::connect(&endpoint, Duration::from_secs(5)).unwrap();
+    Writer::connect(connection, config, &|| false).unwrap()
 }
 
 /// A forwarder, a head, and disks that are registered there.
@@ -108,23 +139,8 @@ impl Site {
 
     /// A writer of the operator's.
     pub(crate) fn writer(&self) -> Writer {
-        let site = SiteName::new("/lab".parse().unwrap()).unwrap();
-        let keychain = Keychain::open(&self.home.path().join("home/data/keys")).unwrap();
-        let of_site = keychain.identity(site.view()).unwrap().unwrap();
-        let identity = keychain.identity(site.user("op").view()).unwrap().unwrap();
-        let mut trust = TrustPolicy::default();
-        trust.add_anchor(site.view().to_name(), of_site.certificate.key_id());
-        let config = WriterConfig {
-            namespace: site.user("op"),
-            speaks_for: None,
-            site,
-            signer: identity.signer,
-            trust,
-            waits_for_head: false,
-        };
-        let endpoint: Endpoint = self.socket.parse().unwrap();
-        let connection = Connection::connect(&endpoint, Duration::from_secs(5)).unwrap();
-        Writer::connect(connection, config, &|| false).unwrap()
+        let op = site_name().user("op");
+        writer_as((&self.home, &self.home), (op, None), &self.socket)
     }
 
     /// Writes a file, whether there is one or not.

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 /// The machine of a door, whose key the site knows.
 pub(crate) struct Door<'a> {
-    home: Home,
+    pub(crate) home: Home,
     site: &'a Site,
 }
 

@@ -26,6 +26,11 @@ const FAULTS: [&str; 7] = [
     "standby-promoted",
     "restarted",
 ];
+/// Lease of the heads.
+const LEASE: Duration = Duration::from_secs(2);
+/// Time in which clients go on once there is somebody to lead, or the lease is over: many times
+/// what it takes (bench/reports/2026-11-28-head-outages.md), and less than a time-out of anybody's.
+const RECOVERY_MAX: Duration = Duration::from_secs(10);
 /// Length of the file that is read.
 const KEPT_BYTES: usize = 100_000;
 /// Socket of a database server in its directory.
@@ -109,7 +114,8 @@ impl Head {
     fn start(&mut self, site: &Site) {
         let (dir, socket) = (format!("head-{}", self.number), self.socket.display());
         let mut command = site.home.byname();
-        command.args(["catalog", "--dir", &dir, "--lease", "2s", "--keep-versions", "1s"]);
+        let lease = format!("{}s", LEASE.as_secs());
+        command.args(["catalog", "--dir", &dir, "--lease", &lease, "--keep-versions", "1s"]);
         command.args(["--connect", &format!("unix://{socket}")]).env("BYNAME_ENGINE", &self.engine);
         self.daemon = Some(site.home.start_command(command, "byname:/lab"));
     }
@@ -222,7 +228,11 @@ impl Stage<'_> {
                 assert_eq!(ended, Some(0), "{}", self.logs());
             }
         }
+        // The time that a database takes for its own start is no head's.
+        let acted = Instant::now();
         let took = self.recovery(begin);
+        let (name, waited, most) = (FAULTS[fault], acted.elapsed(), recovery_max(fault));
+        assert!(waited <= most, "{name}: clients went on after {waited:?}, {most:?} at most");
         let lives_on = (1..4).contains(&fault);
         if lives_on {
             // Two files may have been acknowledged before the fault had set in.
@@ -250,6 +260,15 @@ impl Stage<'_> {
             assert_obeys_none_of_before(self.site);
         }
         took
+    }
+}
+
+/// The longest that clients wait after a fault: a head that is gone is seen to be gone, by its
+/// connection to the database, and a lease that nobody renews is waited for.
+fn recovery_max(fault: usize) -> Duration {
+    match FAULTS[fault] {
+        "killed" | "restarted" => RECOVERY_MAX,
+        _ => LEASE + RECOVERY_MAX,
     }
 }
 

@@ -25,6 +25,7 @@ mod disks;
 mod doors;
 mod draining;
 mod errors;
+mod fair_shares;
 mod faults;
 mod first_contact;
 #[path = "../../../profile/examples/five_lines.rs"]
@@ -72,6 +73,7 @@ mod remote;
 mod remotes;
 mod resizing;
 mod rollback;
+mod row_damages;
 mod scale;
 mod scrubbing;
 mod seals;
