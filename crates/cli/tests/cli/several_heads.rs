@@ -138,3 +138,33 @@ fn of_a_standby_that_lacks_the_last_files_nothing_is_deleted_and_no_number_is_gi
     site.run(&["fsck", "--disks"]).stdout();
     assert_eq!(contents(), 5, "{}", logs());
 }
+
+/// A new version of the program, over the tables of the one before.
+#[test]
+fn tables_of_a_version_before_are_migrated_by_the_first_head_and_serve() {
+    let cluster = Cluster::shared();
+    let site = site_in(&cluster, 1);
+    let mut before = start_head(&site, 0);
+    before.await_line(LEADS);
+    site.put("before", b"before").unwrap();
+    assert_eq!(before.terminate(), Some(0));
+    let engine = std::fs::read_to_string(site.home.path().join("site/engine")).unwrap();
+    let psql = |text: &str| cluster.psql(engine.trim().trim_start_matches("postgres:"), text);
+    let version = || psql("SELECT version FROM byname_schema");
+    let now = version();
+    psql(
+        "ALTER TABLE byname_stand DROP COLUMN timeline, DROP COLUMN is_synchronous; \
+            DROP FUNCTION byname_timeline(); UPDATE byname_schema SET version = 1",
+    );
+    let mut heads = [0, 1].map(|number| start_head(&site, number));
+    assert_eq!(version(), now);
+    site.put("after", b"after").unwrap();
+    let leads = || heads.iter().position(|head| head.log().contains(LEADS));
+    wait_for("head that leads", || leads().is_some(), || heads[0].log() + &heads[1].log());
+    let leader = leads().unwrap();
+    heads[leader].kill();
+    site.put("later", b"later").unwrap();
+    for name in ["before", "after", "later"] {
+        assert_eq!(site.read(name).ok().bytes(), name.as_bytes());
+    }
+}
