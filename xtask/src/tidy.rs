@@ -4,6 +4,7 @@
 //! findings, so that every rule is tested with a good and a bad sample. The limits are constants
 //! next to the rule that uses them.
 
+mod capabilities;
 mod code;
 mod layers;
 mod promises;
@@ -26,6 +27,7 @@ pub(crate) fn check_tree(root: &Path) -> Result<Vec<Finding>> {
     for source in &sources {
         findings.extend(text::check(source));
     }
+    findings.extend(capabilities::check(&sources));
     findings.extend(code::check(&sources));
     findings.extend(imports::check_all(&imports::read(&sources, None)));
     findings.extend(header::check(&sources));

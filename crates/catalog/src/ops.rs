@@ -55,7 +55,7 @@ pub(crate) fn run(
         }
         (Caller::Head, Command::Discard { disk, contents }) => execution.discard(*disk, contents),
         (Caller::Head, Command::TrimLog { below, limit }) => execution.trim_log(*below, *limit),
-        (Caller::Head, Command::SetDisk { disk, changes }) => execution.set_disk(*disk, *changes),
+        (Caller::Head, Command::SetDisk { disk, changes }) => execution.set_disk(*disk, changes),
         (Caller::User(_) | Caller::Door(_), Command::OpenSession) => execution.open_session(),
         (Caller::User(_) | Caller::Door(_), command) => {
             let request = request.ok_or(Refusal::NeedsSession)?;
@@ -142,7 +142,7 @@ fn run_for_operator(execution: &mut Execution<'_>, command: &Command) -> Result<
         Command::SetDoor(set) => execution.set_door(set),
         Command::RemoveDoor { door } => execution.remove_door(door),
         Command::AddDisk(disk) => execution.add_disk(disk),
-        Command::SetDisk { disk, changes } => execution.set_disk(*disk, *changes),
+        Command::SetDisk { disk, changes } => execution.set_disk(*disk, changes),
         Command::RemoveDisk { disk } => execution.remove_disk(*disk),
         Command::DropReplica { content, disk } => execution.drop_replica(*content, *disk),
         Command::SetPolicy { place, policy } => execution.set_policy(place, policy),

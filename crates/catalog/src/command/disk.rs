@@ -16,7 +16,7 @@ pub struct AddDisk {
 }
 
 /// New properties of a disk; what is absent stays.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct DiskChanges {
     /// What people want of it.
     pub state: Option<DiskState>,
@@ -31,4 +31,6 @@ pub struct DiskChanges {
     /// Octets a second that leave it while it is drained: 0 for none, `u64::MAX` for no bound of
     /// its own.
     pub drain_bytes_per_s: Option<u64>,
+    /// Disk server it is in now.
+    pub server: Option<String>,
 }

@@ -69,8 +69,13 @@ impl Execution<'_> {
         Ok(Answer::Disk(id))
     }
 
-    pub(super) fn set_disk(&mut self, id: DiskId, changes: DiskChanges) -> Result<Answer, Failure> {
+    pub(super) fn set_disk(
+        &mut self,
+        id: DiskId,
+        changes: &DiskChanges,
+    ) -> Result<Answer, Failure> {
         let mut disk = self.disk(id)?;
+        changes.server.iter().try_for_each(|server| check_label(server))?;
         if changes.is_new_generation {
             self.forget_replicas(id)?;
             disk.generation += 1;
@@ -80,6 +85,7 @@ impl Execution<'_> {
         disk.capacity_bytes = changes.capacity_bytes.unwrap_or(disk.capacity_bytes);
         disk.load = changes.load.map_or(disk.load, |load| load.min(DISK_LOAD_MAX));
         disk.drain_bytes_per_s = changes.drain_bytes_per_s.unwrap_or(disk.drain_bytes_per_s);
+        disk.server = changes.server.clone().unwrap_or(disk.server);
         self.view.set(disk_key(id), &disk);
         Ok(Answer::Done)
     }

@@ -3,7 +3,7 @@
 
 use byname_catalog::id::{ContentId, DiskId};
 use byname_catalog::{
-    Answer, Caller, Command, DiskChanges, DiskState, MoveReplica, Receipt, Refusal,
+    Answer, Caller, Command, Disk, DiskChanges, DiskState, MoveReplica, Receipt, Refusal,
 };
 
 use crate::support::{TestSite, sums};
@@ -137,4 +137,26 @@ fn what_nothing_leads_to_is_discarded_and_nothing_else() {
     assert_eq!(site.reader("op").drops(from, 9).unwrap(), [gone]);
     // On a disk that does not have it by the catalog's word, that is nobody's, too.
     assert_eq!(site.run_as(Caller::Head, discard(to)), Ok(Answer::Count(2)));
+}
+
+#[test]
+fn a_disk_that_was_moved_shares_no_server_with_those_where_it_is_now() {
+    let (mut site, _) = TestSite::in_memory();
+    let [a, b, c] = site.disks[..] else { panic!("three disks") };
+    let at = |server: &str| Some(server.to_owned());
+    let set = |disk, server| {
+        let changes = DiskChanges { server, ..DiskChanges::default() };
+        Command::SetDisk { disk, changes }
+    };
+    assert_eq!(site.run("op", set(a, at("a/b"))), Err(Refusal::BadLabel));
+    let old = site.reader("op").disk(a).unwrap();
+    let there = site.reader("op").disk(b).unwrap().server;
+    site.run("op", set(a, at(&there))).unwrap();
+    let moved = site.reader("op").disk(a).unwrap();
+    assert_eq!(moved, Disk { server: there, ..old });
+    for index in 0..20 {
+        let ticket = site.create("op", &format!("m{index}"), 100).unwrap();
+        let disks: Vec<DiskId> = ticket.disks.iter().map(|disk| disk.disk).collect();
+        assert!(disks.contains(&c), "{disks:?}: {a:?} and {b:?} are in one server");
+    }
 }

@@ -245,7 +245,7 @@ fn a_disk_made_anew_has_no_replicas_any_more() {
         (0..6).map(|index| site.put("op", &format!("f{}", index / 2), 100)).collect();
     let anew = DiskChanges { is_new_generation: true, ..DiskChanges::default() };
     for disk in site.disks.clone() {
-        site.run("op", Command::SetDisk { disk, changes: anew }).unwrap();
+        site.run("op", Command::SetDisk { disk, changes: anew.clone() }).unwrap();
         for content in &contents {
             let replicas = site.reader("op").content(*content).unwrap().replicas;
             assert!(!replicas.contains(&disk), "current or kept");

@@ -103,8 +103,10 @@ pub(crate) fn open(
     let keychain = Keychain::open(&paths.keys)?;
     let identity = keychain.identity(prefix.view())?.ok_or_else(|| {
         let message = format!("the key of {shown} is not in {}", keychain.dir().display());
-        Failure::new(Code::UnknownKey, message)
-            .hint("`byname site disk add` made it for the user who ran it")
+        Failure::new(Code::UnknownKey, message).hint(format!(
+            "who made the disk has it; it is taken along with `byname key export '{shown}' \
+                 --format safebag` there and `byname key import` here"
+        ))
     })?;
     let certificates = keychain.certificates_to_serve(prefix.view())?;
     let allow = format!("--allow-register '{shown}={}'", identity.certificate.key_id());

@@ -65,6 +65,42 @@ fn a_machine_joins_a_site_with_a_disk_and_no_operators_key() {
 }
 
 #[test]
+fn a_disk_moves_to_another_server_with_its_key() {
+    let mut site = Site::new(1, 1);
+    let (link, machine) = (site.link(), Home::new());
+    let octets = noise(300_000, 1);
+    site.put("f", &octets).unwrap();
+    let listed = |site: &Site| -> Value {
+        serde_json::from_str(&site.run(&["disk", "ls", "--json"]).ok().stdout()).unwrap()
+    };
+    let before = listed(&site);
+    let number = before["disk"].as_u64().unwrap();
+    site.disks[0].take().unwrap().kill();
+    std::fs::rename(site.home.path().join("d0"), machine.path().join("disk")).unwrap();
+    // Without its key it is nobody there.
+    let serve = ["disk", "disk", "--connect", &site.socket];
+    let key = format!("ndn:/lab/32=disk/here/seq={number}");
+    let refused = machine.run(&serve);
+    refused.fails_with(6, &format!("the key of {key}"));
+    let secret = file(&machine, "secret", "a passphrase\n");
+    let bag = ["key", "export", &key, "--format", "safebag", "--passphrase-file", &secret];
+    let bag = file(&machine, "bag", &site.home.run(&bag).ok().stdout());
+    machine.run(&["key", "import", &bag, "--passphrase-file", &secret]).ok();
+    let _server = machine.start(&serve, "serving disk");
+    site.await_status("OK");
+    let of = number.to_string();
+    site.run(&["disk", "set", &of]).fails_with(2, "--server");
+    site.run(&["disk", "set", &of, "--server", "s9"]).ok();
+    let after = listed(&site);
+    assert_eq!(after["server"], "s9");
+    assert_eq!((&after["disk"], &after["state"]), (&before["disk"], &before["state"]));
+    let file = link.replacen("/lab", "/lab/f", 1);
+    let read = machine.run(&["cat", &file, "--connect", &site.socket]);
+    assert!(read.ok().bytes() == octets, "what it had is read there");
+    site.check();
+}
+
+#[test]
 fn a_user_joins_with_the_link_and_an_operators_word() {
     let site = Site::new(0, 1);
     let (link, anna) = (site.link(), Home::new());

@@ -236,6 +236,7 @@ fn read_disk_changes(fields: &mut Fields<'_>) -> Result<DiskChanges, DecodeError
         is_new_generation: fields.flag(tag::NEW_GENERATION)?,
         load: fields.optional_number(tag::LOAD)?,
         drain_bytes_per_s: fields.optional_number(tag::DRAIN_RATE)?,
+        server: fields.optional_text(tag::SERVER)?,
     })
 }
 

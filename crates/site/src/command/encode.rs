@@ -101,7 +101,7 @@ fn write_administration(writer: &mut Writer, command: &Command) {
         Command::AddDisk(disk) => write_disk(writer, disk),
         Command::SetDisk { disk, changes } => {
             writer.number(tag::DISK_ID, *disk);
-            write_disk_changes(writer, *changes);
+            write_disk_changes(writer, changes);
         }
         Command::RemoveDisk { disk } => writer.number(tag::DISK_ID, *disk),
         Command::SetPolicy { place, policy } => {
@@ -254,8 +254,8 @@ fn write_commit(writer: &mut Writer, commit: &Commit) {
     }
 }
 
-fn write_disk_changes(writer: &mut Writer, changes: DiskChanges) {
-    let DiskChanges { state, is_up, capacity_bytes, is_new_generation, load, .. } = changes;
+fn write_disk_changes(writer: &mut Writer, changes: &DiskChanges) {
+    let DiskChanges { state, is_up, capacity_bytes, is_new_generation, load, .. } = *changes;
     if let Some(state) = state {
         writer.number(tag::DISK_STATE, state_number(state));
     }
@@ -271,5 +271,8 @@ fn write_disk_changes(writer: &mut Writer, changes: DiskChanges) {
     }
     if let Some(rate) = changes.drain_bytes_per_s {
         writer.number(tag::DRAIN_RATE, rate);
+    }
+    if let Some(server) = &changes.server {
+        writer.text(tag::SERVER, server);
     }
 }

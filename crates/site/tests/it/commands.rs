@@ -198,6 +198,7 @@ fn of_disks() -> Vec<Command> {
                 is_new_generation: true,
                 load: Some(3),
                 drain_bytes_per_s: None,
+                server: None,
             },
         },
         Command::SetDisk {
@@ -205,6 +206,7 @@ fn of_disks() -> Vec<Command> {
             changes: DiskChanges {
                 state: Some(DiskState::Drain),
                 drain_bytes_per_s: Some(20_000_000),
+                server: Some("d2".to_owned()),
                 ..DiskChanges::default()
             },
         },

@@ -53,7 +53,7 @@ pub(super) struct ImportArgs {
 }
 
 pub(super) fn export(keychain: &Keychain, args: &ExportArgs) -> Outcome {
-    let id = if args.key.starts_with('/') {
+    let id = if args.key.starts_with('/') || args.key.starts_with("ndn:") {
         let identity = keychain.identity(name(&args.key)?.view())?;
         identity.ok_or_else(|| no_key(&args.key))?.certificate.key_id()
     } else {

@@ -134,16 +134,20 @@ stay on different servers and places as far as there are any, and clients notice
         site: SiteArgs,
     },
     /// Change a disk.
+    #[command(group(clap::ArgGroup::new("what").required(true).multiple(true)))]
     Set {
         /// Its number.
         disk: u64,
         /// What is wanted of it: rw takes new content, ro serves, drain serves until its replicas
         /// are elsewhere, off is not asked.
-        #[arg(long, value_enum)]
+        #[arg(long, value_enum, group = "what")]
         state: Option<StateArg>,
         /// Octets that content may take.
-        #[arg(long, value_name = "SIZE")]
+        #[arg(long, value_name = "SIZE", group = "what")]
         capacity: Option<String>,
+        /// Disk server that it is in now, after it was moved.
+        #[arg(long, value_name = "NAME", group = "what")]
+        server: Option<String>,
         #[command(flatten)]
         site: SiteArgs,
     },
@@ -184,7 +188,7 @@ pub(super) fn run(args: &Args, paths: &Paths) -> Outcome {
             balance::run(&mut site.session(paths)?, &wish, *dry_run)
         }
         DiskCommand::Rm { disk, yes, site } => remove(&mut site.session(paths)?, *disk, *yes),
-        DiskCommand::Set { disk, state, capacity, site } => {
+        DiskCommand::Set { disk, state, capacity, server, site } => {
             let capacity_bytes = capacity.as_deref().map(bytes).transpose()?;
             let state = state.map(|state| match state {
                 StateArg::Rw => DiskState::ReadWrite,
@@ -192,7 +196,8 @@ pub(super) fn run(args: &Args, paths: &Paths) -> Outcome {
                 StateArg::Drain => DiskState::Drain,
                 StateArg::Off => DiskState::Off,
             });
-            let changes = DiskChanges { state, capacity_bytes, ..DiskChanges::default() };
+            let server = server.clone();
+            let changes = DiskChanges { state, capacity_bytes, server, ..DiskChanges::default() };
             let command = Command::SetDisk { disk: DiskId(*disk), changes };
             Ok(site.session(paths)?.run(command).map(drop)?)
         }
