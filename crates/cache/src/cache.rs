@@ -99,6 +99,19 @@ impl Cache {
         scan::usage(&shared.layout, &shared.config.disk).map_err(at(self.directory()))
     }
 
+    /// The reason why the machine's service does not answer; nothing if it does, or if this is a
+    /// cache of one's own.
+    pub fn service_failure(&self) -> Option<io::Error> {
+        self.inner.shared.service.as_ref()?.probe().err()
+    }
+
+    /// Room on its file system for users other than root, if the system says. Where nothing was
+    /// kept yet, of the file system that its directory will be made in.
+    pub fn free_bytes(&self) -> Option<u64> {
+        let made = self.directory().ancestors().find(|directory| directory.exists())?;
+        crate::files::free_bytes(made).ok()
+    }
+
     /// Its entries; those that a name below `below` was seen for, or all.
     ///
     /// # Errors

@@ -158,8 +158,9 @@ impl Content {
     /// Keeps a verified node of the tree.
     pub fn insert_node(&self, node: NodeId, bytes: &[u8]) {
         if let Some(service) = &self.shared.service {
-            // Also while the service is passed by: what comes later is proved by it.
-            service.keep_proof(&self.state.key, node, bytes);
+            // It goes with the first units that it proves: a service has few nodes in memory. Kept
+            // also while the service is passed by: what comes later is proved by it.
+            return service.keep_proof(&self.state.key, node, bytes);
         }
         let brought = Brought { content: Arc::clone(&self.state), owner: self.owner };
         if !self.push(Work::Node { brought, node, bytes: bytes.to_vec() }) {

@@ -229,8 +229,7 @@ pub(crate) fn keep_shares(
 
 /// Bytes that have to be freed until so many are free, and a tenth more.
 fn missing_bytes(shared: &Shared, free_wanted: u64) -> io::Result<u64> {
-    let stat = rustix::fs::statvfs(&shared.config.directory)?;
-    let free = stat.f_bavail.saturating_mul(stat.f_frsize);
+    let free = files::free_bytes(&shared.config.directory)?;
     Ok((free_wanted + free_wanted / 10).saturating_sub(free))
 }
 

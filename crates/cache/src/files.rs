@@ -69,3 +69,9 @@ pub(crate) fn replace(path: &Path, octets: &[u8]) -> io::Result<()> {
     }
     written
 }
+
+/// Room on the file system of this directory for users other than root.
+pub(crate) fn free_bytes(directory: &Path) -> io::Result<u64> {
+    let stat = rustix::fs::statvfs(directory)?;
+    Ok(stat.f_bavail.saturating_mul(stat.f_frsize))
+}

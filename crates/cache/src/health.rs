@@ -116,8 +116,12 @@ impl Health {
         }
         add(&counts.bypasses, 1);
         match direction {
-            Direction::Read => tracing::warn!(%error, "the cache cannot be read; going on without"),
-            Direction::Write => tracing::warn!(%error, "the cache cannot be written; going on"),
+            Direction::Read => {
+                tracing::warn!(%error, "the cache cannot be read; reading goes on without it");
+            }
+            Direction::Write => {
+                tracing::warn!(%error, "the cache cannot be written; reading goes on");
+            }
         }
     }
 

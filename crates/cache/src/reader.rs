@@ -119,6 +119,10 @@ fn fill(
     let Some(entry) = content.refresh(&shared.place())? else { return Ok(()) };
     for node in nodes {
         if let Some(bytes) = entry.read_node(*node)? {
+            if let Some(service) = &shared.service {
+                // What comes of the units below it has nothing else to wait for.
+                service.keep_proof(&content.key, *node, &bytes);
+            }
             found.nodes.push((*node, bytes));
         }
     }

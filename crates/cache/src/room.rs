@@ -29,6 +29,8 @@ pub(crate) struct Room {
     /// Written here and not reported yet.
     unreported: Usage,
     is_file_system_full: bool,
+    /// That it is full, also after removing, was said.
+    is_told: bool,
     ghosts: Ghosts,
     removed: Option<Instant>,
     /// When limits of names and users were looked at.
@@ -77,6 +79,7 @@ impl Room {
 
     fn remove_some(&mut self, shared: &Shared) -> io::Result<()> {
         self.report(shared)?;
+        let directory = &shared.config.directory;
         let wanted = if self.is_file_system_full { shared.config.free_bytes_min } else { 0 };
         if let Some(removed) = evict::remove_some(shared, &mut self.ghosts, wanted)? {
             add(&shared.counts.evicted_entries, removed.count);
@@ -84,6 +87,16 @@ impl Room {
         }
         self.check_file_system(shared)?;
         let has_room = !self.is_file_system_full && !self.is_above_mark(shared);
+        if self.is_file_system_full && !self.is_told {
+            let (free, min) = (crate::files::free_bytes(directory)?, shared.config.free_bytes_min);
+            tracing::warn!(
+                free_mib = free >> 20,
+                free_mib_min = min >> 20,
+                "the cache's disk has less room than is to stay free (cache.free_mib); nothing \
+                 more is kept"
+            );
+        }
+        self.is_told = self.is_file_system_full;
         self.removed = (!has_room).then(Instant::now);
         Ok(())
     }
@@ -120,8 +133,7 @@ impl Room {
     }
 
     fn check_file_system(&mut self, shared: &Shared) -> io::Result<()> {
-        let stat = rustix::fs::statvfs(&shared.config.directory)?;
-        let free = stat.f_bavail.saturating_mul(stat.f_frsize);
+        let free = crate::files::free_bytes(&shared.config.directory)?;
         self.is_file_system_full = free < shared.config.free_bytes_min;
         Ok(())
     }

@@ -13,13 +13,13 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use byname_security::tree::{NodeId, UNIT_BYTES};
+use byname_security::tree::{FANOUT, NodeId, UNIT_BYTES};
 
 use crate::counters::add;
 use crate::directories::Directories;
 use crate::entry::Entry;
 use crate::health::Direction;
-use crate::known::{ContentState, lock};
+use crate::known::{ContentState, lock, runs};
 use crate::layout::{PACKET, USED};
 use crate::names::{Names, Seen};
 use crate::policy::Standing;
@@ -37,8 +37,11 @@ const NICE: i32 = 19;
 const BATCH_BYTES: usize = 8 << 20;
 /// Time after which the bits are written although more work waits: others see what is there.
 const BATCH_AGE_MAX: Duration = Duration::from_millis(250);
-/// Time for which units wait for the node that proves them.
+/// Pause between two looks whether the nodes that prove units have come.
 const PROOF_PAUSE: Duration = Duration::from_millis(5);
+/// Time for which units wait for the node that proves them. On a busy machine whoever hands both on
+/// may be held up between them.
+const PROOF_PATIENCE: Duration = Duration::from_secs(1);
 /// Share of the cache that one content may have.
 const CONTENT_DIVISOR: u64 = 4;
 /// Uses that follow each other faster are one.
@@ -125,18 +128,17 @@ impl Writer<'_> {
     /// Brings a service what waits, until nothing does.
     ///
     /// It keeps only what is proved, and readers hand on units just before the node that proves
-    /// them. So units wait a moment, and nodes that have come by then go first.
+    /// them. So units wait for it.
     fn bring_all(&mut self, work: Work) {
-        let mut ripe = vec![work];
-        self.take_waiting(&mut ripe);
-        while !ripe.is_empty() {
+        let mut batch = vec![(Instant::now(), work)];
+        while !batch.is_empty() {
             std::thread::sleep(PROOF_PAUSE);
-            let mut fresh = Vec::new();
-            self.take_waiting(&mut fresh);
-            let (units, others) = fresh.into_iter().partition(|work| work.is_proved_later());
-            ripe.extend::<Vec<Work>>(others);
-            ripe.sort_by_key(Work::proof_order);
-            for work in std::mem::replace(&mut ripe, units) {
+            self.take_waiting(&mut batch);
+            for (since, work) in std::mem::take(&mut batch) {
+                if since.elapsed() < PROOF_PATIENCE && self.is_unproved(&work) {
+                    batch.push((since, work));
+                    continue;
+                }
                 let cost = work.cost();
                 self.carry_out_one(work);
                 self.shared.writes.settle(cost);
@@ -144,14 +146,33 @@ impl Writer<'_> {
         }
     }
 
-    fn take_waiting(&self, batch: &mut Vec<Work>) {
-        let mut cost = 0;
+    fn take_waiting(&self, batch: &mut Vec<(Instant, Work)>) {
+        let (mut cost, now) = (0, Instant::now());
         while cost < BATCH_BYTES
             && let Some(work) = self.shared.writes.try_next()
         {
             cost += work.cost();
-            batch.push(work);
+            batch.push((now, work));
         }
+    }
+
+    /// True for units that a service would refuse now: the node that proves them has not come, and
+    /// no neighbour is known to be there, which came with the same node.
+    fn is_unproved(&self, work: &Work) -> bool {
+        let (Some(service), Work::Units { brought, first, bytes }) = (&self.shared.service, work)
+        else {
+            return false;
+        };
+        let (content, count) = (&brought.content, bytes.len().div_ceil(UNIT_BYTES) as u64);
+        let group = |unit: u64| {
+            let start = unit / FANOUT as u64 * FANOUT as u64;
+            start..start + FANOUT as u64
+        };
+        let ends = [*first, *first + count.saturating_sub(1)];
+        let known = lock(&content.units);
+        let are_there = ends.map(|unit| runs(&known.present, group(unit)).next().is_some());
+        drop(known);
+        are_there != [true; 2] && !service.can_prove(&content.key, *first, count)
     }
 
     fn carry_out_one(&mut self, work: Work) {
@@ -199,8 +220,11 @@ impl Writer<'_> {
                 self.shared.writes.recycle(bytes);
                 Ok(())
             }
-            Work::Node { brought, node, .. } => service.bring_node(&brought.content.key, node),
-            Work::Describe { .. } | Work::Directory { .. } | Work::Touch { .. } => Ok(()),
+            // Nodes go with the units that they prove.
+            Work::Node { .. }
+            | Work::Describe { .. }
+            | Work::Directory { .. }
+            | Work::Touch { .. } => Ok(()),
         }
     }
 

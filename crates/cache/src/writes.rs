@@ -85,19 +85,6 @@ impl Work {
             }
     }
 
-    /// True for what a node proves that may come after it.
-    pub(crate) fn is_proved_later(&self) -> bool {
-        matches!(self, Work::Units { .. })
-    }
-
-    /// Smaller for what proves others: nodes from the top down, then units.
-    pub(crate) fn proof_order(&self) -> u8 {
-        match self {
-            Work::Node { node, .. } => u8::MAX - 1 - node.level,
-            _ => u8::MAX,
-        }
-    }
-
     /// The bytes of units of this content and user, if these follow them and there is room.
     fn merged_with(&mut self, other: &Brought, next: u64, length: usize) -> Option<&mut Vec<u8>> {
         let Work::Units { brought, first, bytes } = self else { return None };

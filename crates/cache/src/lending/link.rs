@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use byname_security::tree::{NodeId, Shape, UNIT_BYTES};
+use byname_security::tree::{Hash, NodeId, Shape, UNIT_BYTES};
 use byname_transfer::verify::{UNITS_PER_CHUNK, UnitSet};
 use rustix::net::{
     AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
@@ -86,6 +86,12 @@ impl ServiceLink {
         }
     }
 
+    /// Asks for nothing.
+    pub(crate) fn probe(&self) -> io::Result<()> {
+        let nothing = ContentKey { root: Hash([0; 32]), size: 1 };
+        self.open(&nothing).map(drop)
+    }
+
     /// The units that an entry has.
     pub(crate) fn units(&self, key: &ContentKey) -> io::Result<UnitSet> {
         let (mut units, unit_count) = (UnitSet::default(), Shape::new(key.size).unit_count());
@@ -109,6 +115,12 @@ impl ServiceLink {
         lock(&self.proofs).keep(key, node, bytes);
     }
 
+    /// True if all that proves these neighbouring units is kept here.
+    pub(crate) fn can_prove(&self, key: &ContentKey, first: u64, unit_count: u64) -> bool {
+        let proofs = lock(&self.proofs);
+        nodes_above(key, first, unit_count).into_iter().all(|node| proofs.has(key, node))
+    }
+
     /// Brings the service units that it may keep, and before them what proves them, as far as it
     /// was not brought on this connection.
     pub(crate) fn bring_units(&self, key: &ContentKey, first: u64, bytes: &[u8]) -> io::Result<()> {
@@ -125,11 +137,6 @@ impl ServiceLink {
             })?;
         }
         Ok(())
-    }
-
-    /// Brings the service a node that it may keep, if it is still kept here.
-    pub(crate) fn bring_node(&self, key: &ContentKey, node: NodeId) -> io::Result<()> {
-        self.with_line(&self.gifts, &mut |line, number| self.send_node(line, number, key, node))
     }
 
     fn send_node(

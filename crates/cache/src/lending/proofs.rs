@@ -43,6 +43,11 @@ impl Proofs {
         self.kept.push_back(Proof { key, node, bytes, brought_on: 0 });
     }
 
+    /// True if a node is kept.
+    pub(crate) fn has(&self, key: &ContentKey, node: NodeId) -> bool {
+        self.place(key, node).is_some()
+    }
+
     /// A node that is kept and was not brought on this connection; from now on it was.
     pub(crate) fn take_missing(
         &mut self,

@@ -144,7 +144,8 @@ impl<'a> Connection<'a> {
     fn take_units(&mut self, key: ContentKey, first: u64, bytes: &[u8]) {
         let Inner { cache, counts, .. } = self.service;
         let Recent { content, verifier, .. } = self.recent(key);
-        for _ in 0..=NODES_PER_MESSAGE_MAX {
+        let mut has_waited = false;
+        for _ in 0..=NODES_PER_MESSAGE_MAX + 1 {
             match verifier.check_span(first, bytes) {
                 SpanCheck::Verified => {
                     cache.wait_for_room(ROOM_PATIENCE);
@@ -153,6 +154,11 @@ impl<'a> Connection<'a> {
                     return;
                 }
                 SpanCheck::Need(node) if fetch_node(content, verifier, node) => {}
+                SpanCheck::Need(_) if !has_waited => {
+                    // It may have come and left memory before it was written.
+                    has_waited = true;
+                    cache.flush(ROOM_PATIENCE);
+                }
                 SpanCheck::Need(node) => {
                     self.ask_for(&key, node);
                     break;

@@ -192,13 +192,17 @@ fn status(profile: &Profile, cache: &Cache, json: bool) -> Outcome {
     let (usage, pins, config) = (cache.usage()?, cache.pins()?, cache.config());
     let limits = cache.limits()?;
     let is_used = profile.settings().switch("cache.enabled");
+    let failure = profile.cache_to_read().service_failure();
     if json {
         output::json_line(json!({
             "directory": cache.directory().to_string_lossy(),
             "service": profile.settings().text("cache.service"),
+            "service_error": failure.map(|error| error.to_string()),
             "enabled": is_used,
             "bytes": usage.bytes,
             "bytes_max": config.bytes_max,
+            "free_bytes": cache.free_bytes(),
+            "free_bytes_min": config.free_bytes_min,
             "entries": usage.entries,
             "entries_max": config.files_max,
             "pins": pins.iter().map(|name| shown(name.view())).collect::<Vec<_>>(),
@@ -212,6 +216,9 @@ fn status(profile: &Profile, cache: &Cache, json: bool) -> Outcome {
     output::out_line(&format!("directory  {}", cache.directory().display()));
     output::out_line(&format!("holds      {} of {}", held.0, held.1));
     output::out_line(&format!("entries    {} of {}", usage.entries, config.files_max));
+    if let Some(room) = room_left(cache) {
+        output::out_line(&format!("disk       {room}"));
+    }
     for name in &pins {
         output::out_line(&format!("pinned     {}", shown(name.view())));
     }
@@ -222,11 +229,31 @@ fn status(profile: &Profile, cache: &Cache, json: bool) -> Outcome {
     let others = if is_used { "every reader" } else { "mounts only (cache.enabled is false)" };
     output::out_line(&format!("used by    {others}"));
     if let Some(socket) = profile.settings().text("cache.service") {
-        output::out_line(&format!(
-            "service    {socket}: used in place of a directory of one's own"
-        ));
+        let state = match failure {
+            None => "used in place of a directory of one's own".to_owned(),
+            Some(error) => format!("does not answer ({error}); reading goes on without a cache"),
+        };
+        output::out_line(&format!("service    {socket}: {state}"));
     }
     Ok(())
+}
+
+/// True if the cache's file system has less room than the cache is to leave free.
+fn is_disk_full(cache: &Cache) -> bool {
+    cache.free_bytes().is_some_and(|free| free < cache.config().free_bytes_min)
+}
+
+/// What the cache's file system has room for, for people.
+fn room_left(cache: &Cache) -> Option<String> {
+    let (free, min) = (cache.free_bytes()?, cache.config().free_bytes_min);
+    let sizes = (output::size(free), output::size(min));
+    Some(match is_disk_full(cache) {
+        true => format!(
+            "{} free, and {} are to stay free (cache.free_mib): nothing more is kept",
+            sizes.0, sizes.1
+        ),
+        false => format!("{} free, of which {} stay free", sizes.0, sizes.1),
+    })
 }
 
 fn scrub(cache: &Cache, below: Option<Name>, json: bool) -> Outcome {

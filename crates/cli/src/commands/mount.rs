@@ -17,6 +17,7 @@ use crate::target::ReadArgs;
 use byname_mount::{Ending, Mount, MountError, MountOptions, PublishedTree, Trees};
 use byname_profile::{OpenOptions, Paths, Profile, units};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use std::io::ErrorKind;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::mpsc::{self, RecvTimeoutError};
@@ -124,7 +125,7 @@ fn foreground(args: &Args, paths: &Paths, on_ready: &dyn Fn(&Mount)) -> Outcome 
         let _ = sender.send(());
     });
     let ending = Ending { stop: open.stop, on_end };
-    let mount = Mount::start(trees, &args.directory, &options, ending)?;
+    let mount = Mount::start(trees, &args.directory, &options, ending).map_err(not_mounted)?;
     if let Some(address) = args.metrics
         && let Err(failure) = metrics::serve(address, mount.meter())
     {
@@ -139,6 +140,17 @@ fn foreground(args: &Args, paths: &Paths, on_ready: &dyn Fn(&Mount)) -> Outcome 
     }
     notify::stopping();
     Ok(mount.end()?)
+}
+
+/// Why there is no mount; a directory that is missing is easily made.
+fn not_mounted(error: MountError) -> Failure {
+    match &error {
+        MountError::MountPoint { path, source } if source.kind() == ErrorKind::NotFound => {
+            let hint = format!("mkdir -p {}", path.display());
+            Failure::from(error).hint(hint)
+        }
+        _ => error.into(),
+    }
 }
 
 /// A session for each tree.

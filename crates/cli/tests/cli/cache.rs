@@ -1,6 +1,6 @@
 //! The site cache from the command line: what it holds, what is killed, and who is served from it.
 
-use crate::harness::{Home, Up, free_port, noise, wait_for, write};
+use crate::harness::{Finished, Home, Up, free_port, noise, wait_for, write};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -158,4 +158,51 @@ fn what_cannot_be_written_is_said_once_and_harms_no_reader() {
     assert!(output.status.success(), "{stderr}");
     assert!(output.stdout == std::fs::read(scene.dir.join("sub/large")).unwrap());
     assert_eq!(stderr.matches("cache cannot be written").count(), 1, "{stderr}");
+}
+
+#[test]
+fn a_disk_with_too_little_room_is_named_by_warm_and_status() {
+    let scene = scene();
+    let with_free = |mib: &str, args: &[&str]| {
+        let mut command = scene.reader.byname();
+        let output = command.env("BYNAME_CACHE_FREE_MIB", mib).args(args).output().unwrap();
+        Finished { output }
+    };
+    // More than any disk has.
+    let all = (1_u64 << 40).to_string();
+    let warm = ["cache", "warm", &scene.up.link];
+    let warmed = with_free(&all, &warm);
+    let said = warmed.fails_with(7, "2 files not whole in the cache").stderr();
+    assert!(said.contains("0 files, 0 B are in the cache"), "{said}");
+    assert!(said.contains("cache.free_mib") && said.contains("home/cache has"), "{said}");
+    let status = with_free(&all, &["cache", "status"]).ok().stdout();
+    assert!(status.contains("nothing more is kept"), "{status}");
+    let status = with_free("1", &["cache", "status"]).ok().stdout();
+    assert!(status.contains("free, of which 1.00 MiB stay free"), "{status}");
+    let told = with_free("1", &["cache", "status", "--json"]).ok().stdout();
+    assert!(told.contains("\"free_bytes_min\":1048576"), "{told}");
+    with_free("1", &warm).ok();
+}
+
+#[test]
+fn a_service_that_does_not_answer_is_named_by_warm_and_status() {
+    let scene = scene();
+    let socket = scene.reader.path().join("socket");
+    let with_service = |args: &[&str]| {
+        let mut command = scene.reader.byname();
+        let output = command.env("BYNAME_CACHE_SERVICE", &socket).args(args).output().unwrap();
+        Finished { output }
+    };
+    let warm = ["cache", "warm", &scene.up.link_to("small")];
+    let said = with_service(&warm).fails_with(7, "1 file not whole in the cache").stderr();
+    assert!(said.contains("socket does not answer: No such file"), "{said}");
+    let status = with_service(&["cache", "status"]).ok().stdout();
+    assert!(status.contains("does not answer (No such file"), "{status}");
+    let cached = ["cached", "--socket", socket.to_str().unwrap()];
+    let _service = scene.reader.start_command(scene.cached(&cached), "is served at");
+    with_service(&warm).ok();
+    let status = with_service(&["cache", "status"]).ok().stdout();
+    assert!(status.contains("used in place of a directory of one's own"), "{status}");
+    let told = with_service(&["cache", "status", "--json"]).ok().stdout();
+    assert!(told.contains("\"service_error\":null"), "{told}");
 }

@@ -231,7 +231,7 @@ pub(crate) fn wait_for(what: &str, mut done: impl FnMut() -> bool, context: impl
 
 /// A command that ended.
 pub(crate) struct Finished {
-    output: Output,
+    pub(crate) output: Output,
 }
 
 impl Finished {

@@ -74,6 +74,7 @@ fn what_cannot_be_mounted_is_refused_with_the_reason() {
     mount(&scene.up.link_to("file"), at, &[]).fails_with(1, "only directories can be mounted");
     mount(&scene.up.link_to("missing"), at, &[]).fails_with(3, "missing");
     mount(&scene.up.link, "no such directory", &[]).fails_with(7, "No such file");
+    mount(&scene.up.link, "none", &[]).fails_with(7, "  mkdir -p none");
     write(&home.path().join("a file"), b"");
     mount(&scene.up.link, "a file", &[]).fails_with(7, "not a directory");
     mount(&scene.up.link, at, &["-o", "bogus"]).fails_with(2, "-o bogus: no such option");

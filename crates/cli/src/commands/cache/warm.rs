@@ -1,14 +1,14 @@
 //! `byname cache warm`: reads whole files through the cache and throws the bytes away.
 
 use crate::exit::{Code, Failure, Outcome};
-use crate::output;
 use crate::progress::Meter;
 use crate::target::{Pace, ReadArgs, Session};
 use crate::walk::{self, Wanted};
+use crate::{output, settings};
 use byname_cache::{Cache, Content};
 use byname_client::{Client, ClientError};
 use byname_packet::Name;
-use byname_profile::Paths;
+use byname_profile::{Paths, Profile};
 use serde_json::json;
 use std::io::BufRead;
 use std::path::{Path, PathBuf};
@@ -48,6 +48,7 @@ struct Read {
 
 #[derive(Default)]
 struct Sum {
+    /// Files that the cache has whole, and their bytes.
     files: u64,
     bytes: u64,
     incomplete: u64,
@@ -68,9 +69,13 @@ impl Sum {
                 // What was queued behind it does not wait as long again.
                 patience = Duration::ZERO;
             }
-            self.files += 1;
-            self.bytes += bytes;
-            self.incomplete += u64::from(!is_whole);
+            match is_whole {
+                true => {
+                    self.files += 1;
+                    self.bytes += bytes;
+                }
+                false => self.incomplete += 1,
+            }
             if self.is_json {
                 let shown = output::name(name.view());
                 output::json_line(json!({ "name": shown, "bytes": bytes, "whole": is_whole }));
@@ -117,11 +122,27 @@ pub(crate) fn run(args: &Args, paths: &Paths) -> Outcome {
     let (files, bytes) = (output::count(sum.files, "file"), output::size(sum.bytes));
     output::err_line(&format!("{files}, {bytes} are in the cache"));
     if sum.incomplete > 0 {
-        let message = format!("{} not whole", output::count(sum.incomplete, "file"));
-        let hint = "`byname cache status` shows what there is room for";
-        return Err(Failure::new(Code::LocalDisk, message).hint(hint));
+        return Err(not_whole(sum.incomplete, &settings::profile(paths)?));
     }
     Ok(())
+}
+
+/// So many files are not whole in the cache, and why, if its disk has no room for them.
+fn not_whole(count: u64, profile: &Profile) -> Failure {
+    let message = format!("{} not whole in the cache", output::count(count, "file"));
+    let own = profile.cache();
+    let hint = match profile.settings().text("cache.service") {
+        Some(socket) => match profile.cache_to_read().service_failure() {
+            Some(error) => format!("the service at {socket} does not answer: {error}"),
+            None => format!("the service at {socket} has no room for it, or had no time yet"),
+        },
+        None if super::is_disk_full(&own) => {
+            let room = super::room_left(&own).unwrap_or_default();
+            format!("the disk of {} has {room}", own.directory().display())
+        }
+        None => "`byname cache status` shows what there is room for".to_owned(),
+    };
+    Failure::new(Code::LocalDisk, message).hint(hint)
 }
 
 /// Reads one file through the cache.

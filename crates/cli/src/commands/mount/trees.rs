@@ -35,7 +35,9 @@ pub(super) fn wanted(targets: &[String], is_table: bool) -> Outcome<Vec<Wanted>>
 fn placed(text: &str) -> Outcome<Wanted> {
     let split = text.rsplit_once('=').filter(|(_, place)| !place.contains([':', '/', ',', '&']));
     let (target, place) = split.ok_or_else(|| {
-        Failure::usage(format!("{text}: of several trees each needs =DIRECTORY behind it"))
+        Failure::usage(format!(
+            "{text}: of several trees each needs =DIRECTORY behind it, one name without a slash"
+        ))
     })?;
     Ok(Wanted { place: Some(place.to_owned()), target: target.to_owned() })
 }
