@@ -251,9 +251,10 @@ impl Machine {
         self.highest
     }
 
-    /// The last failure of the disk, until something could be written.
+    /// The last failure of the disk, until something could be written; that it fails while its file
+    /// system hangs.
     pub fn health(&self) -> Option<StoreFailure> {
-        self.health
+        if self.is_stuck() { Some(StoreFailure::Failing) } else { self.health }
     }
 
     /// It was tried whether the disk can be written to.

@@ -56,14 +56,53 @@ pub(crate) fn is_for_others(interest: &Interest<'_>) -> bool {
     parameters.strip_prefix(SEAL.as_bytes()).is_some_and(|rest| rest.starts_with(b" "))
 }
 
-/// What a query is about, as `top` counts it.
+/// What [`answer`] knows, besides seals, which are counted as such.
+const SUBJECTS: [&str; 36] = [
+    "access",
+    "acl",
+    "audit",
+    "backup-log",
+    "backup-rows",
+    "balance",
+    "content",
+    "describe",
+    "disk-of-key",
+    "disks",
+    "doors",
+    "entries",
+    "fill",
+    "fsck",
+    "fsck-begin",
+    "fsck-state",
+    "lease",
+    "loans",
+    "log",
+    "patterns",
+    "prove",
+    "prove-disk",
+    "prove-file",
+    "prove-state",
+    "quotas",
+    "replicas",
+    "replicate",
+    "room",
+    "status",
+    "top",
+    "trash",
+    "trash-of",
+    "users",
+    "versions",
+    "whoami",
+    "xattrs",
+];
+
+/// What a query is about, as `top` counts it. Whoever makes one up is told apart from nobody, so
+/// that users cannot fill the table.
 pub(crate) fn subject(question: &[u8]) -> String {
     let text = std::str::from_utf8(question).unwrap_or_default();
     let subject = text.split(' ').next().unwrap_or_default();
-    // Whoever makes one up is told apart from nobody.
-    let is_plain =
-        subject.len() <= 16 && subject.bytes().all(|it| it.is_ascii_lowercase() || it == b'-');
-    format!("{OPERATION} {}", if is_plain { subject } else { "others" })
+    let is_known = subject == SEAL || SUBJECTS.contains(&subject);
+    format!("{OPERATION} {}", if is_known { subject } else { "others" })
 }
 
 /// What there is to answer from.

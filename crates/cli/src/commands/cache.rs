@@ -257,6 +257,7 @@ fn room_left(cache: &Cache) -> Option<String> {
 }
 
 fn scrub(cache: &Cache, below: Option<Name>, json: bool) -> Outcome {
+    let named = below.as_ref().map(|name| shown(name.view()));
     let sum = cache.scrub(below.as_ref().map(Name::view), &mut |key, report| match report {
         Ok(report) if report.rotten_units == 0 => {}
         Ok(report) if json => output::json_line(json!({
@@ -282,6 +283,10 @@ fn scrub(cache: &Cache, below: Option<Name>, json: bool) -> Outcome {
     } else {
         let good = output::count(sum.good_units, "unit");
         output::err_line(&format!("{} checked, {good} good", entries(sum.entries)));
+    }
+    if let Some(name) = named.filter(|_| sum.entries == 0) {
+        return Err(Failure::new(Code::NotFound, format!("nothing of {name} is in the cache"))
+            .hint("`byname cache ls` lists what is there"));
     }
     let bad = sum.rotten_units + sum.unreadable_entries;
     if bad > 0 {

@@ -111,7 +111,8 @@ pub(crate) fn run(args: &Args, paths: &Paths, is_quiet: bool) -> Outcome {
 fn summary(prepared: &Prepared) -> String {
     let Prepared { files, known_files, hashed_files, summed_files, changed_files, .. } = prepared;
     let bytes = output::size(prepared.hashed_bytes);
-    let mut text = format!("{files} files: {hashed_files} hashed ({bytes}), {known_files} known");
+    let files = output::count(*files, "file");
+    let mut text = format!("{files}: {hashed_files} hashed ({bytes}), {known_files} known");
     if *summed_files > 0 {
         text.push_str(&format!(", {summed_files} with new checksums"));
     }

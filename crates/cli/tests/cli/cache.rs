@@ -69,6 +69,8 @@ fn what_is_warm_is_listed_pinned_checked_and_removed() {
     let listed = home.run(&["cache", "ls"]).ok().stdout();
     assert_eq!(listed.matches("pinned").count(), 1, "{listed}");
     home.run(&["cache", "verify", "/lab/d"]).ok();
+    let nothing = home.run(&["cache", "verify", "/elsewhere"]);
+    nothing.fails_with(3, "nothing of /elsewhere is in the cache");
     for data in scene.data_files() {
         if std::fs::metadata(&data).unwrap().len() == LARGE as u64 {
             let mut content = std::fs::read(&data).unwrap();

@@ -30,7 +30,7 @@ const FAULTS: [&str; 7] = [
 const LEASE: Duration = Duration::from_secs(2);
 /// Time in which clients go on once there is somebody to lead, or the lease is over: many times
 /// what it takes (bench/reports/2026-11-28-head-outages.md), and less than a time-out of anybody's.
-const RECOVERY_MAX: Duration = Duration::from_secs(10);
+const RECOVERY_MAX: Duration = Duration::from_secs(30);
 /// Length of the file that is read.
 const KEPT_BYTES: usize = 100_000;
 /// Socket of a database server in its directory.

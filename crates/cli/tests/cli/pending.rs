@@ -42,7 +42,7 @@ fn what_was_prepared_is_known_and_a_running_server_is_left_alone() {
         a.run(&[&["prepare", dir, "--name", "/lab/d"], more].concat())
     };
     let first = prepare(&[]).ok().stdout();
-    assert!(first.starts_with("1 files: 1 hashed"), "{first}");
+    assert!(first.starts_with("1 file: 1 hashed"), "{first}");
     let again = prepare(&["--json"]).ok().stdout();
     assert!(again.contains("\"known_files\":1"), "{again}");
     let _up = a.up(&dir, "/lab/d");

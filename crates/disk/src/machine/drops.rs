@@ -159,7 +159,7 @@ impl Machine {
         let done: Vec<(DropId, bool)> = done.map(|(id, drop)| (*id, drop.is_question)).collect();
         for (id, is_question) in done {
             self.drops.remove(&id);
-            let failure = self.health.filter(|_| is_question);
+            let failure = self.health().filter(|_| is_question);
             self.drops_done.push_back((id, failure.map_or(Ok(self.epoch), Err)));
         }
     }

@@ -80,9 +80,20 @@ impl Pulling {
         self.mark.0.saturating_add(limits.floor_ns.saturating_mul(floors))
     }
 
-    /// When it shows that the file system hangs unless it ends before.
-    fn stuck_ns(&self) -> Option<u64> {
-        self.own_until_ns.filter(|_| !self.is_stuck)
+    /// True while only a sync is left to do.
+    fn is_syncing(&self) -> bool {
+        let is_ending = self.is_unwanted || self.ending.is_some();
+        !is_ending && self.received_bytes >= self.claim.size
+    }
+
+    /// When it has to have ended, if that is up to this disk alone.
+    fn deadline_ns(&self, limits: &Limits, now_ns: u64) -> Option<u64> {
+        let time_ns = match (self.is_awaited(), self.is_syncing()) {
+            (true, _) => return None,
+            (false, true) => limits.sync_ns,
+            (false, false) => limits.ending_ns,
+        };
+        Some(self.own_until_ns.unwrap_or(now_ns.saturating_add(time_ns)))
     }
 
     /// Octets a second since it began.
@@ -113,7 +124,8 @@ impl Machine {
     }
 
     fn begin_pulls(&mut self, now_ns: u64) {
-        while self.pulling.len() < self.limits.pulls_max
+        while !self.is_stuck()
+            && self.pulling.len() < self.limits.pulls_max
             && let Some(index) = self.next_waiting()
             && let Some(Waiting { content, .. }) = self.waiting.remove(index)
         {
@@ -165,9 +177,6 @@ impl Machine {
             if pulling.received_bytes - pulling.mark.1 >= self.limits.floor_bytes {
                 pulling.mark = (now_ns, pulling.received_bytes);
             }
-            if !pulling.is_awaited() {
-                pulling.own_until_ns.get_or_insert(now_ns.saturating_add(self.limits.sync_ns));
-            }
         }
     }
 
@@ -176,12 +185,14 @@ impl Machine {
     pub fn handle_again(&mut self, content: ContentId, now_ns: u64) {
         if let Some(pulling) = self.pulling.get_mut(&content)
             && pulling.ending.is_none()
+            && !pulling.is_unwanted
         {
             pulling.received_bytes = 0;
             pulling.mark = (now_ns, 0);
             pulling.own_until_ns = None;
             pulling.is_stuck = false;
         }
+        self.begin_pulls(now_ns);
     }
 
     /// A pull has ended. `Ok` says that all of it, the record and the directories are synced.
@@ -226,24 +237,45 @@ impl Machine {
     pub(super) fn pulls_timeout(&self) -> Option<u64> {
         let awaited = self.pulling.values().filter(|pulling| pulling.is_awaited());
         let floor = awaited.map(|it| it.late_ns(&self.limits)).min();
-        let stuck = self.pulling.values().filter_map(Pulling::stuck_ns).min();
+        let own = self.pulling.values().filter(|it| !it.is_awaited() && !it.is_stuck);
+        // One without a time gets it at once.
+        let stuck = own.map(|it| it.own_until_ns.map_or(0, |at_ns| self.stuck_at_ns(it, at_ns)));
         let turn = self.turn().map(|(at_ns, _)| at_ns);
-        floor.into_iter().chain(stuck).chain(turn).min()
+        floor.into_iter().chain(stuck.min()).chain(turn).min()
+    }
+
+    /// When a pull that has to have ended by then shows that the file system hangs: a sync of
+    /// another one may hold it up.
+    fn stuck_at_ns(&self, pulling: &Pulling, until_ns: u64) -> u64 {
+        let is_held_up = !pulling.is_syncing();
+        let syncing = self.pulling.values().filter(|it| is_held_up && it.is_syncing());
+        let others = syncing.filter(|it| !it.is_stuck).filter_map(|it| it.own_until_ns);
+        others.fold(until_ns, u64::max)
+    }
+
+    fn find_stuck(&mut self, now_ns: u64) {
+        for pulling in self.pulling.values_mut() {
+            pulling.own_until_ns = pulling.deadline_ns(&self.limits, now_ns);
+        }
+        let is_over = |pulling: &Pulling| {
+            pulling.own_until_ns.is_some_and(|at_ns| self.stuck_at_ns(pulling, at_ns) <= now_ns)
+        };
+        let over = self.pulling.iter().filter(|(_, pulling)| is_over(pulling));
+        let over: Vec<ContentId> = over.map(|(content, _)| *content).collect();
+        for content in over {
+            if let Some(pulling) = self.pulling.get_mut(&content) {
+                pulling.is_stuck = true;
+            }
+        }
     }
 
     pub(super) fn end_late_pulls(&mut self, now_ns: u64) {
-        for pulling in self.pulling.values_mut() {
-            if pulling.stuck_ns().is_some_and(|at_ns| at_ns <= now_ns) {
-                pulling.is_stuck = true;
-                self.health = Some(StoreFailure::Failing);
-            }
-        }
         let is_late =
             |pulling: &Pulling| pulling.is_awaited() && pulling.late_ns(&self.limits) <= now_ns;
         let late = self.pulling.iter().filter(|(_, pulling)| is_late(pulling));
         let late: Vec<ContentId> = late.map(|(content, _)| *content).collect();
         for content in late {
-            self.end_pull(content, (Ending::TooSlow, now_ns));
+            self.end_pull(content, Ending::TooSlow);
         }
         if let Some((at_ns, holder)) = self.turn()
             && at_ns <= now_ns
@@ -252,9 +284,10 @@ impl Machine {
             let awaited = of_holder.filter(|(_, pulling)| pulling.is_awaited());
             let slowest = awaited.min_by_key(|(_, pulling)| pulling.rate(now_ns));
             if let Some(content) = slowest.map(|(content, _)| *content) {
-                self.end_pull(content, (Ending::GivesWay, now_ns));
+                self.end_pull(content, Ending::GivesWay);
             }
         }
+        self.find_stuck(now_ns);
     }
 
     /// When somebody who has no place gets one of this writer's, who has the most.
@@ -272,10 +305,9 @@ impl Machine {
         Some((first.since_ns.saturating_add(self.limits.turn_ns), *holder))
     }
 
-    fn end_pull(&mut self, content: ContentId, (ending, now_ns): (Ending, u64)) {
+    fn end_pull(&mut self, content: ContentId, ending: Ending) {
         if let Some(pulling) = self.pulling.get_mut(&content) {
             pulling.ending = Some(ending);
-            pulling.own_until_ns = Some(now_ns.saturating_add(self.limits.ending_ns));
             self.actions.push_back(Action::Stop(content));
         }
     }

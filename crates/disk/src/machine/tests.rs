@@ -174,6 +174,7 @@ fn a_pull_that_brings_too_little_has_failed_and_one_that_is_all_there_has_time()
     machine.handle_progress(content(2), floor_bytes - 1, floor_ns / 2);
     machine.handle_progress(content(3), 10, 0);
     actions(&mut machine);
+    machine.handle_timeout(floor_ns / 2);
     assert_eq!(machine.poll_timeout(), Some(floor_ns));
     machine.handle_timeout(floor_ns);
     assert_eq!(actions(&mut machine), [Action::Stop(content(2))]);
@@ -189,45 +190,87 @@ fn a_pull_that_brings_too_little_has_failed_and_one_that_is_all_there_has_time()
     assert_eq!(machine.poll_timeout().filter(|at_ns| *at_ns < 60 * SECOND), None);
 }
 
+/// A disk of two places.
+fn narrow() -> Machine {
+    Machine::new(Limits { pulls_max: 2, ..Limits::default() }, &Scan::default(), 0)
+}
+
+const FAILING: Progress = Progress::Refused(Refusal::Store(StoreFailure::Failing));
+
+fn is_on_the_way(progress: Progress) -> bool {
+    matches!(progress, Progress::Pulling { .. })
+}
+
 #[test]
 fn a_file_system_that_hangs_is_a_disk_that_fails_until_it_answers() {
-    let Limits { floor_ns, ending_ns, sync_ns, .. } = Limits::default();
-    let limits = Limits { pulls_max: 2, ..Limits::default() };
-    let mut machine = Machine::new(limits, &Scan::default(), 0);
-    let failing = Progress::Refused(Refusal::Store(StoreFailure::Failing));
-    let is_on_the_way = |progress| matches!(progress, Progress::Pulling { .. });
-    // One hangs in a write, and is told to end; the other one in its sync.
-    let (writing, syncing) = (order_of(1, 1), Pull { size: 1 << 20, ..order_of(1, 2) });
-    machine.handle_insert(writing.clone(), 0);
-    machine.handle_insert(syncing.clone(), 0);
-    machine.handle_insert(order_of(1, 3), 0);
-    machine.handle_progress(content(2), 1 << 20, SECOND);
+    let Limits { floor_ns, ending_ns, .. } = Limits::default();
+    let mut machine = narrow();
+    let hangs = order_of(1, 1);
+    (1..=3).for_each(|inode| drop(machine.handle_insert(order_of(1, inode), 0)));
+    machine.handle_progress(content(2), 1 << 20, floor_ns);
     machine.handle_timeout(floor_ns);
     assert!(actions(&mut machine).contains(&Action::Stop(content(1))));
-    let (hung_ns, unsynced_ns) = (floor_ns + ending_ns, SECOND + sync_ns);
+    let hung_ns = floor_ns + ending_ns;
+    machine.handle_progress(content(2), 1 << 20, hung_ns - 1);
     machine.handle_timeout(hung_ns - 1);
-    assert!(is_on_the_way(machine.handle_insert(writing.clone(), hung_ns - 1)));
-    assert_eq!(machine.health(), None);
+    assert!(is_on_the_way(machine.handle_insert(hangs.clone(), hung_ns - 1)));
+    assert_eq!((machine.health(), machine.poll_timeout()), (None, Some(hung_ns)));
 
-    assert_eq!(machine.poll_timeout(), Some(hung_ns));
     machine.handle_timeout(hung_ns);
     assert_eq!(machine.health(), Some(StoreFailure::Failing));
-    assert_eq!(machine.handle_insert(writing.clone(), hung_ns), failing);
-    assert_eq!(machine.handle_insert(order_of(1, 3), hung_ns), failing, "it waits");
-    assert_eq!(machine.handle_insert(order_of(2, 4), hung_ns), failing, "it is new");
-    assert!(is_on_the_way(machine.handle_insert(syncing.clone(), hung_ns)), "it may be slow");
-    assert_eq!(machine.poll_timeout().filter(|at_ns| *at_ns > hung_ns), Some(unsynced_ns));
-    machine.handle_timeout(unsynced_ns);
-    assert_eq!(machine.handle_insert(syncing.clone(), unsynced_ns), failing);
+    for (writer, inode, why) in [(1, 1, "it hangs"), (1, 3, "it waits"), (2, 4, "it is new")] {
+        assert_eq!(machine.handle_insert(order_of(writer, inode), hung_ns), FAILING, "{why}");
+    }
+    assert!(is_on_the_way(machine.handle_insert(order_of(1, 2), hung_ns)), "it goes on");
+    // What else can be written does not say that it is well.
+    machine.handle_probed(Ok(()));
+    machine.handle_pulled(content(2), Ok(kept()), hung_ns);
+    assert_eq!(machine.health(), Some(StoreFailure::Failing));
+    assert!(actions(&mut machine).is_empty(), "nothing is begun that would hang as well");
 
     // It goes on as if nothing had been.
-    let later = 2 * unsynced_ns;
-    machine.handle_pulled(content(2), Ok(kept()), later);
-    machine.handle_pulled(content(1), Err(StoreFailure::Stopped), later);
+    machine.handle_pulled(content(1), Err(StoreFailure::Stopped), 2 * hung_ns);
     assert_eq!(machine.health(), None);
     assert_eq!(machine.census().stored, 1);
-    assert!(actions(&mut machine).contains(&Action::Pull(Box::new(order_of(1, 3)))));
-    assert!(is_on_the_way(machine.handle_insert(order_of(2, 4), later)));
+    assert_eq!(actions(&mut machine), [Action::Pull(Box::new(order_of(1, 3)))]);
+    assert!(is_on_the_way(machine.handle_insert(order_of(2, 4), 2 * hung_ns)));
+}
+
+#[test]
+fn a_sync_has_its_time_and_holds_up_others() {
+    let Limits { floor_ns, ending_ns, sync_ns, .. } = Limits::default();
+    let mut machine = narrow();
+    let syncing = Pull { size: 1 << 20, ..order_of(1, 2) };
+    machine.handle_insert(order_of(1, 1), 0);
+    machine.handle_insert(syncing.clone(), 0);
+    machine.handle_progress(content(2), 1 << 20, SECOND);
+    assert!(machine.poll_timeout().is_some_and(|at_ns| at_ns <= SECOND), "it gets its time");
+    machine.handle_timeout(SECOND);
+    machine.handle_timeout(floor_ns);
+    machine.handle_timeout(floor_ns + ending_ns);
+    assert_eq!(machine.health(), None, "the other one waits for the same disk");
+    assert_eq!(machine.poll_timeout(), Some(SECOND + sync_ns));
+    machine.handle_timeout(SECOND + sync_ns);
+    assert_eq!(machine.health(), Some(StoreFailure::Failing));
+    assert_eq!(machine.handle_insert(syncing, SECOND + sync_ns), FAILING);
+}
+
+/// Whoever has given up what hangs had it dropped; and an empty content has nothing to wait for.
+#[test]
+fn what_nobody_wants_any_more_shows_as_well_that_the_file_system_hangs() {
+    let Limits { ending_ns, sync_ns, .. } = Limits::default();
+    let mut machine = narrow();
+    machine.handle_insert(order_of(1, 1), 0);
+    machine.handle_drop(machine.epoch(), &[content(1)]).unwrap();
+    machine.handle_timeout(SECOND);
+    machine.handle_timeout(SECOND + ending_ns);
+    assert_eq!(machine.health(), Some(StoreFailure::Failing));
+
+    let mut machine = narrow();
+    machine.handle_insert(Pull { size: 0, ..order_of(1, 1) }, 0);
+    machine.handle_timeout(SECOND);
+    machine.handle_timeout(SECOND + sync_ns);
+    assert_eq!(machine.health(), Some(StoreFailure::Failing));
 }
 
 /// A writer whose new version only seems to begin as the one before has all of it pulled twice.
