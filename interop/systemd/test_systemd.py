@@ -11,7 +11,9 @@ SYSTEMD = "/usr/lib/systemd/systemd"
 NAMESPACES = ("--pid", "--mount", "--uts", "--ipc", "--net", "--cgroup")
 FORWARD, SERVE = "byname-forward", "byname-serve@run7"
 MOUNT, MOUNTED = "byname-mount@srv-mnt", "/srv/mnt"
-CATALOG, DISK, DISK_DIRECTORY = "byname-catalog@lab-site", "byname-disk@srv-disks-1", "/srv/disks/1"
+# As systemd-escape has names with a dash.
+CATALOG, DISK = "byname-catalog@lab-my\\x2dsite", "byname-disk@srv-disks-no\\x2d1"
+SITE, DISK_DIRECTORY = "/lab/my-site", "/srv/disks/no-1"
 SITE_USER, SITE_HOME = "byname-site", "/var/lib/byname-site"
 CACHED, CACHE = "byname-cached", "/var/cache/byname-cached/cache"
 USERS = ("4001", "4002")
@@ -164,34 +166,37 @@ class Units(Case):
         self.there("install", "-d", "-m", "700", "-o", SITE_USER, "-g", SITE_USER, SITE_HOME,
                    DISK_DIRECTORY)
         self.there("systemctl", "start", FORWARD)
-        self.as_site("site", "init", "/lab/site")
+        self.as_site("site", "init", SITE)
         self.there("systemctl", "start", CATALOG)
         self.as_site("site", "disk", "add", DISK_DIRECTORY)
-        self.there("sh", "-ec", "mkdir -p /etc/byname/disks && echo"
-                   " OPTIONS=--metrics 127.0.0.1:9701 >/etc/byname/disks/srv-disks-1.env")
+        self.there("sh", "-ec", 'mkdir -p "$1" && printf "[Service]\\nEnvironment=%s\\n" "$2"'
+                   ' >"$1/options.conf" && systemctl daemon-reload', "sh",
+                   f"/etc/systemd/system/{DISK}.service.d",
+                   '\'"OPTIONS=--metrics 127.0.0.1:9701"\'')
         self.there("systemctl", "start", DISK)
         for unit in (CATALOG, DISK):
             self.assertEqual(self.state(unit, "User"), SITE_USER)
+        self.there("grep", "-qz", "127.0.0.1:9701", f"/proc/{self.state(DISK, 'MainPID')}/cmdline")
         self.there("install", "-m", "644", "/srv/run7/events", "/run/events")
-        self.as_site("put", "/run/events", "/lab/site/events")
+        self.as_site("put", "/run/events", f"{SITE}/events")
         for unit in (CATALOG, DISK):
             before = self.state(unit, "MainPID")
             self.there("systemctl", "kill", "-s", "KILL", unit)
             wait_until(lambda u=unit, b=before: self.state(u, "MainPID") not in (b, "0")
                        and self.state(u, "ActiveState") == "active", f"{unit} to be back")
-            self.there("sh", "-ec", f'({self.SITE} cat /lab/site/events) | cmp - /run/events')
-        self.as_site("put", "/run/events", "/lab/site/later")
+            self.there("sh", "-ec", f'({self.AS_SITE} cat {SITE}/events) | cmp - /run/events')
+        self.as_site("put", "/run/events", f"{SITE}/later")
         self.there("systemctl", "stop", DISK, CATALOG)
         for unit in (CATALOG, DISK):
             self.assertEqual(self.state(unit, "Result"), "success")
             self.assertEqual(self.journal(unit, "Operation not permitted"), [])
 
-    SITE = (f"cd / && exec setpriv --reuid={SITE_USER} --regid={SITE_USER} --init-groups"
-            f" env BYNAME_HOME={SITE_HOME} byname")
+    AS_SITE = (f"cd / && exec setpriv --reuid={SITE_USER} --regid={SITE_USER} --init-groups"
+               f" env BYNAME_HOME={SITE_HOME} byname")
 
     def as_site(self, *argv):
         """Runs byname as who owns heads and disks."""
-        return self.there("sh", "-ec", f'{self.SITE} "$@"', "sh", *argv)
+        return self.there("sh", "-ec", f'{self.AS_SITE} "$@"', "sh", *argv)
 
     def test_one_cache_for_all_users_bears_a_kill(self):
         """The unit of the machine's cache, as docs/cache.md has it installed."""

@@ -119,8 +119,8 @@ def good():
     yield "set-disk", "everything changes", (
         nni(DISK, 2) + nni(0xF634, 2) + nni(0xF636, 0) + nni(0xF632, 1) + tlv(0xF638)
         + nni(0xF69E, 3))
-    yield "set-disk", "drained at a rate of its own", (
-        nni(DISK, 2) + nni(0xF634, 2) + nni(0xF712, 20_000_000))
+    yield "set-disk", "drained at a rate of its own, in another server", (
+        nni(DISK, 2) + nni(0xF634, 2) + nni(0xF712, 20_000_000) + tlv(0xF62E, b"d2"))
     yield "set-disk", "nothing changes", nni(DISK, 2)
     yield "remove-disk", "a disk", nni(DISK, 2)
     yield "set-policy", "of a directory", A + THE_POLICY

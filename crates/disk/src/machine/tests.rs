@@ -206,7 +206,9 @@ fn a_file_system_that_hangs_is_a_disk_that_fails_until_it_answers() {
     let Limits { floor_ns, ending_ns, .. } = Limits::default();
     let mut machine = narrow();
     let hangs = order_of(1, 1);
-    (1..=3).for_each(|inode| drop(machine.handle_insert(order_of(1, inode), 0)));
+    for inode in 1..=3 {
+        machine.handle_insert(order_of(1, inode), 0);
+    }
     machine.handle_progress(content(2), 1 << 20, floor_ns);
     machine.handle_timeout(floor_ns);
     assert!(actions(&mut machine).contains(&Action::Stop(content(1))));

@@ -170,26 +170,7 @@ public class NdnFileSystem extends HandleFileSystem implements IOStatisticsSourc
   // One question: whatever a program knows of the file already would spare none.
   private NativeFile openNative(Path name) throws IOException {
     NativeSite site = site(name);
-    Opener opener = site == null ? session::open : site::open;
-    NativeFile file;
-    try {
-      file = opener.open(name);
-    } catch (IOException e) {
-      if (NativeSite.errno(e) != Errno.ELOOP) {
-        throw e;
-      }
-      return opener.open(Links.end(name, lookup(site)));
-    }
-    // Of a site: a link is a small file, whose content is where it leads.
-    if (!file.stat().isSymlink()) {
-      return file;
-    }
-    file.close();
-    return opener.open(Links.end(name, lookup(site)));
-  }
-
-  private interface Opener {
-    NativeFile open(Path name) throws IOException;
+    return Links.open(name, site, lookup(site), site == null ? session::open : site::open);
   }
 
   /** How a path is asked for: the head of its site, or who publishes it. */
@@ -210,7 +191,7 @@ public class NdnFileSystem extends HandleFileSystem implements IOStatisticsSourc
         throw e;
       }
     }
-    return lookup.stat(Links.end(name, lookup));
+    return lookup.stat(Links.end(name, site(name), lookup));
   }
 
   /** Status of a link itself, or of what is no link; no link at the end of a path is followed. */
@@ -304,7 +285,7 @@ public class NdnFileSystem extends HandleFileSystem implements IOStatisticsSourc
     NdnFileStatus status = statusOf(path);
     NativeSite site = site(path);
     if (site != null && status.isDirectory()) {
-      Links.refuseCircle(path, site::stat);
+      Links.refuseCircle(path, site);
     }
     status.setBehindLink();
     return status;

@@ -20,6 +20,11 @@ final class NdnListing implements RemoteIterator<NdnFileStatus>, Closeable {
   interface Pages {
     List<Record> next() throws IOException;
 
+    /** Whether links to directories are shown. */
+    default boolean showsFolders() {
+      return true;
+    }
+
     default void close() {}
   }
 
@@ -80,7 +85,7 @@ final class NdnListing implements RemoteIterator<NdnFileStatus>, Closeable {
 
   /**
    * Null for an entry that Hadoop has no path for, one that went away meanwhile, and a link that
-   * leads nowhere.
+   * leads nowhere, or where this user may not look.
    */
   private NdnFileStatus status(Record record) throws IOException {
     if (record.name() == null) {
@@ -90,10 +95,15 @@ final class NdnListing implements RemoteIterator<NdnFileStatus>, Closeable {
     Path path = NdnFileSystem.child(directory, record.name());
     try {
       if (record.isSymlink()) {
-        return fileSystem.statusBehind(path);
+        NdnFileStatus status = fileSystem.statusBehind(path);
+        return status.isFile() || pages.showsFolders() ? status : null;
       }
       return record.isWhole() ? fileSystem.status(path, record) : fileSystem.statusOf(path);
-    } catch (FileNotFoundException | Links.BadLinkException e) {
+    } catch (IOException e) {
+      boolean isGone = e instanceof FileNotFoundException;
+      if (!isGone && !(record.isSymlink() && Links.isOfTheLink(e))) {
+        throw e;
+      }
       LOG.log(Level.DEBUG, "left out of a listing", e);
       return null;
     }

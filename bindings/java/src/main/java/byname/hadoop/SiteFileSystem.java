@@ -107,6 +107,13 @@ abstract class SiteFileSystem extends AttributeFileSystem {
     return create(site, name, permission, flags.contains(CreateFlag.OVERWRITE), false);
   }
 
+  // The head would say so as well, when all has been written.
+  private static void refuseLink(Path name, Record there) throws IOException {
+    if (there != null && there.isSymlink()) {
+      throw new Links.BadLinkException(name, "is a symbolic link, and changes follow none");
+    }
+  }
+
   private FSDataOutputStream create(
       NativeSite site, Path name, FsPermission permission, boolean isOverwrite, boolean makesPath)
       throws IOException {
@@ -117,6 +124,7 @@ abstract class SiteFileSystem extends AttributeFileSystem {
     if (there != null && !isOverwrite) {
       throw new FileAlreadyExistsException(name + ": there is something of this name");
     }
+    refuseLink(name, there);
     if (there == null) {
       prepareParent(site, name, makesPath);
     }
@@ -176,6 +184,7 @@ abstract class SiteFileSystem extends AttributeFileSystem {
     if (there.isDirectory()) {
       throw new FileNotFoundException(name + ": is a directory");
     }
+    refuseLink(name, there);
     NdnOutputStream.WriteOptions options =
         NdnOutputStream.WriteOptions.after(
             there.version(), there.permissions(), bufferBytes(),
@@ -346,6 +355,7 @@ abstract class SiteFileSystem extends AttributeFileSystem {
     if (there.isDirectory()) {
       throw new FileNotFoundException(name + ": is a directory");
     }
+    refuseLink(name, there);
     if (size < 0 || size > there.length()) {
       throw new IllegalArgumentException(
           "cannot truncate " + name + " of " + there.length() + " octets to " + size);

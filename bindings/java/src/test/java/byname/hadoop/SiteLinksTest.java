@@ -6,6 +6,7 @@ import static org.junit.Assert.assertTrue;
 
 import java.io.FileNotFoundException;
 import java.io.IOException;
+import java.net.URI;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -52,6 +53,19 @@ public class SiteLinksTest {
     link("../../to-folder", "data/deep/back");
     link("/etc/passwd", "outside");
     link("../../../../x", "far");
+    link("../../elsewhere/links/data/file", "past");
+    link("../links/data/file", "round");
+    link(String.join("/", Collections.nCopies(400, "x")), "long");
+    for (String name : Arrays.asList("one", "two", "three")) {
+      write("ring-" + name + "/own", name);
+    }
+    for (String name : Arrays.asList("one", "two", "three")) {
+      for (String other : Arrays.asList("one", "two", "three")) {
+        if (!name.equals(other)) {
+          link("../ring-" + other, "ring-" + name + "/" + other);
+        }
+      }
+    }
   }
 
   @AfterClass
@@ -107,7 +121,7 @@ public class SiteLinksTest {
     }
     List<String> listed = names("");
     assertTrue(listed.toString(), listed.containsAll(Arrays.asList("to-file", "to-folder")));
-    for (String name : Arrays.asList("nowhere", "ring", "outside", "far", "above")) {
+    for (String name : Arrays.asList("nowhere", "ring", "outside", "far", "above", "long")) {
       assertFalse(name, listed.contains(name));
     }
   }
@@ -126,6 +140,38 @@ public class SiteLinksTest {
     assertEquals(Arrays.asList("deep/other", "file", "up/other"), found);
     assertTrue(fs.getFileStatus(path("data/deep/back")).isDirectory());
     assertTrue(fs.getFileStatus(path("above")).isDirectory());
+  }
+
+  /** Of directories that lead to each other there are more paths than anybody could look at. */
+  @Test
+  public void linksBehindLinksAreListedToABound() throws Exception {
+    assertEquals(Arrays.asList("own", "three", "two"), names("ring-one"));
+    assertEquals(Arrays.asList("own", "three"), names("ring-one/two"));
+    assertEquals(Arrays.asList("own"), names("ring-one/two/three"));
+    assertEquals("one", read(fs, "ring-one/two/three/one/own"));
+  }
+
+  /** Of whole names the site's own is above all, and a path that leaves it means another one. */
+  @Test
+  public void byWholeNamesNoLinkLeavesTheSite() throws Exception {
+    Configuration conf = SiteContract.site().conf();
+    try (FileSystem whole = FileSystem.newInstance(URI.create("ndn:///"), conf)) {
+      Path round = new Path("ndn:///hadoop/site/links/round");
+      try (FSDataInputStream in = whole.open(round)) {
+        assertEquals("content", new String(in.readAllBytes(), StandardCharsets.UTF_8));
+      }
+      Path past = new Path("ndn:///hadoop/site/links/past");
+      LambdaTestUtils.intercept(PathIOException.class, "ELOOP", () -> whole.open(past));
+    }
+  }
+
+  @Test
+  public void changesOfALinkAreRefusedBeforeAnythingIsWritten() throws Exception {
+    LambdaTestUtils.intercept(PathIOException.class, "ELOOP", () -> fs.append(path("to-file")));
+    LambdaTestUtils.intercept(PathIOException.class, "ELOOP", () -> fs.create(path("to-file")));
+    LambdaTestUtils.intercept(
+        PathIOException.class, "ELOOP", () -> fs.truncate(path("to-file"), 1));
+    assertEquals("content", read(fs, "to-file"));
   }
 
   @Test
