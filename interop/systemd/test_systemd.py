@@ -172,7 +172,7 @@ class Units(Case):
         self.there("sh", "-ec", 'mkdir -p "$1" && printf "[Service]\\nEnvironment=%s\\n" "$2"'
                    ' >"$1/options.conf" && systemctl daemon-reload', "sh",
                    f"/etc/systemd/system/{DISK}.service.d",
-                   '\'"OPTIONS=--metrics 127.0.0.1:9701"\'')
+                   '"OPTIONS=--metrics 127.0.0.1:9701"')
         self.there("systemctl", "start", DISK)
         for unit in (CATALOG, DISK):
             self.assertEqual(self.state(unit, "User"), SITE_USER)
