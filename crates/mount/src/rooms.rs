@@ -20,7 +20,7 @@ const FRESH: Duration = Duration::from_secs(2);
 /// Time that somebody waits for an answer.
 const PATIENCE: Duration = Duration::from_secs(1);
 /// Age up to which an answer is given to whoever has waited for another in vain.
-const AGE_MAX: Duration = Duration::from_secs(60);
+const AGE_MAX: Duration = Duration::from_secs(20);
 
 /// Room for what is written below a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,6 +52,8 @@ impl AskRoom {
 struct State {
     /// The last answer, and when it came.
     last: Option<(Option<Room>, Instant)>,
+    /// The last one that was a room, and when it came.
+    last_room: Option<(Room, Instant)>,
     is_asking: bool,
     waiting: Vec<Waker>,
 }
@@ -78,7 +80,9 @@ impl Rooms {
             for () in wishes {
                 let room = ask();
                 let mut state = lock(&answers);
-                state.last = Some((room, Instant::now()));
+                let came = Instant::now();
+                state.last = Some((room, came));
+                state.last_room = room.map(|room| (room, came)).or(state.last_room);
                 state.is_asking = false;
                 let waiting = std::mem::take(&mut state.waiting);
                 drop(state);
@@ -93,12 +97,18 @@ impl Rooms {
 
     /// The room, if it is known by now or within a moment.
     pub(crate) async fn room(&self, timers: &Timers) -> Option<Room> {
-        if let Some(answer) = self.known(FRESH) {
-            return answer;
+        if self.known(FRESH).is_none() {
+            self.ask();
+            timers.within(PATIENCE, self.answered()).await;
         }
-        self.ask();
-        timers.within(PATIENCE, self.answered()).await;
-        self.known(AGE_MAX).flatten()
+        // A head that is silent for a moment has not taken the room away.
+        self.last_room()
+    }
+
+    /// The last room that was told of, if that is not too long ago.
+    fn last_room(&self) -> Option<Room> {
+        let (room, came) = lock(&self.state).last_room?;
+        (came.elapsed() <= AGE_MAX).then_some(room)
     }
 
     /// The last answer, if it is not older than this.
@@ -196,11 +206,20 @@ mod tests {
         assert_eq!(room_of(&tasks, &rooms).recv().unwrap(), Some(ROOM));
         let aged = |age: Duration| {
             let came = Instant::now().checked_sub(age).expect("this machine runs for longer");
-            lock(&rooms.state).last = Some((Some(ROOM), came));
+            let mut state = lock(&rooms.state);
+            state.last = Some((Some(ROOM), came));
+            state.last_room = Some((ROOM, came));
         };
         aged(FRESH * 2);
         assert_eq!(room_of(&tasks, &rooms).recv().unwrap(), Some(ROOM));
         assert!(lock(&rooms.state).is_asking);
+        // The head was silent: what it said before still counts for a while.
+        answer.send(None).unwrap();
+        while lock(&rooms.state).is_asking {
+            std::thread::yield_now();
+        }
+        assert_eq!(rooms.known(FRESH), Some(None));
+        assert_eq!(room_of(&tasks, &rooms).recv().unwrap(), Some(ROOM));
         aged(AGE_MAX * 2);
         assert_eq!(room_of(&tasks, &rooms).recv().unwrap(), None);
     }
