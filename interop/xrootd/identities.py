@@ -12,6 +12,7 @@ from issuer import address, token
 
 ISSUER = pathlib.Path(__file__).resolve().parent / "issuer.py"
 ISSUER_PORT = 8443
+VOMS_HOST = "voms.example.org"
 TOKENS_CONF = f"""[Global]
 audience = https://wlcg.cern.ch/jwt/v1/any
 [Issuer Lab]
@@ -67,6 +68,42 @@ class Identities:
         """A certificate for localhost, and its key."""
         return self.certificate("host", "/CN=localhost", "-addext",
                                 "subjectAltName=DNS:localhost")
+
+    def host(self):
+        """Certificate and key of this server, for xrootd's user, and the line of gsi."""
+        self.authority()
+        certificate, key = self.host_certificate()
+        host = (self.give(certificate, "host.pem"), self.give(key, "host.key"))
+        # The server looks for the authority, too.
+        self.trusted.chmod(0o755)
+        return (f"sec.protocol gsi -certdir:{self.trusted} -cert:{host[0]} -key:{host[1]} "
+                "-gmapopt:10 -crl:0")
+
+    def without_proxy(self):
+        """The environment of who has no proxy of a certificate."""
+        nothing = str(self.lab.path("none"))
+        return {"X509_CERT_DIR": str(self.trusted), "XrdSecPROTOCOL": "gsi",
+                "X509_USER_PROXY": nothing, "X509_USER_CERT": nothing, "X509_USER_KEY": nothing}
+
+    def attributes_of(self, vo, signer):
+        """Lets certificates of this subject say who is in a VO; where VOMS looks for that."""
+        folder = self.lab.path("vomsdir/.keep").parent
+        list_of = folder / vo / f"{VOMS_HOST}.lsc"
+        list_of.parent.mkdir()
+        list_of.write_text(f"{signer}\n/CN=lab authority\n")
+        return folder
+
+    def voms_proxy(self, own, signer, attributes):
+        """A proxy of one's certificate and key with attributes of a VO, as its server would have
+        signed them, whose certificate and key these are."""
+        vo = attributes[0].split("/")[1]
+        proxy = self.lab.path(f"voms-{len(list(self.lab.path('.').glob('voms-*')))}")
+        named = [flag for attribute in attributes for flag in ("-fqan", attribute)]
+        self.assert_ok(self.node.run([
+            "voms-proxy-fake", "-rfc", "-cert", own[0], "-key", own[1], "-certdir", self.trusted,
+            "-hostcert", signer[0], "-hostkey", signer[1], "-voms", vo, "-uri",
+            f"{VOMS_HOST}:15000", "-bits", "2048", "-out", proxy, *named]))
+        return {**self.without_proxy(), "X509_USER_PROXY": str(proxy)}
 
     def issuer(self, certificate, key):
         """Starts an issuer of tokens; the key that it signs with."""

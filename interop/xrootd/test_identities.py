@@ -2,6 +2,7 @@
 
 import json
 import pathlib
+import shutil
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
@@ -213,15 +214,8 @@ user = "$1"
     def authentication(self):
         if not any(pathlib.Path("/usr/lib").glob("*/libXrdSecgsi-5.so")):
             self._missing("there is no libXrdSecgsi-5.so (scripts/setup --for test)")
-        self.authority()
-        certificate, key = self.host_certificate()
-        host = (self.give(certificate, "host.pem"), self.give(key, "host.key"))
         self.proxies = {}
-        # The server looks for the authority, too.
-        self.trusted.chmod(0o755)
-        lines = [f"sec.protocol gsi -certdir:{self.trusted} -cert:{host[0]} -key:{host[1]} "
-                 "-gmapopt:10 -crl:0", "sec.protbind * only gsi"]
-        return lines, {}
+        return [self.host(), "sec.protbind * only gsi"], {}
 
     def of(self, user):
         if user not in self.proxies:
@@ -234,12 +228,83 @@ user = "$1"
             self.proxies[user] = proxy
         return {**self.without_proxy(), "X509_USER_PROXY": str(self.proxies[user])}
 
-    def without_proxy(self):
-        """The environment of who has none."""
-        nothing = str(self.lab.path("none"))
-        return {"X509_CERT_DIR": str(self.trusted), "XrdSecPROTOCOL": "gsi",
-                "X509_USER_PROXY": nothing, "X509_USER_CERT": nothing, "X509_USER_KEY": nothing}
-
     def test_subjects_are_users_of_the_site(self):
         self.assert_stranger_refused(self.without_proxy())
         self.assert_acts_as_users()
+
+
+class VirtualOrganisations(AsUsers, SiteDoorCase, Identities):
+    """Attributes of a VO (VOMS) in proxies: XRootD's plug-in for them checks who signed them, and
+    the table says what a role or a group in the VO is here. Nobody is known by his subject."""
+
+    TABLE = """
+[[map]]
+method = "gsi"
+vo = "cms"
+role = "production"
+user = "anna"
+
+[[map]]
+method = "gsi"
+vo = "cms"
+group = "/cms/muons"
+user = "bert"
+
+[[map]]
+method = "gsi"
+vo = "cms"
+user = "carl"
+"""
+    ATTRIBUTES = {
+        "anna": ["/cms/Role=production", "/cms"],
+        "bert": ["/cms/muons", "/cms"],
+        "carl": ["/cms"],
+        # The same of another VO, which the server knows, too.
+        "eve": ["/atlas/Role=production", "/atlas/muons", "/atlas"],
+    }
+    SIGNER = "/DC=test/CN=voms"
+
+    def authentication(self):
+        for library in ("libXrdSecgsi-5.so", "libXrdVoms-5.so"):
+            if not any(pathlib.Path("/usr/lib").glob(f"*/{library}")):
+                self._missing(f"there is no {library} (scripts/setup --for test)")
+        if not shutil.which("voms-proxy-fake"):
+            self._missing("there is no voms-proxy-fake (scripts/setup --for test)")
+        line = self.host()
+        self.own = self.certificate("somebody", "/DC=test/CN=somebody")
+        self.signer = self.certificate("voms", self.SIGNER)
+        for key in (self.own[1], self.signer[1]):
+            key.chmod(0o400)
+        known = [self.attributes_of(vo, self.SIGNER) for vo in ("cms", "atlas")][0]
+        self.proxies = {}
+        lines = [f"{line} -vomsat:extract -vomsfun:libXrdVoms.so", "sec.protbind * only gsi"]
+        return lines, {"env": {"X509_VOMS_DIR": str(known), "X509_CERT_DIR": str(self.trusted)}}
+
+    def of(self, user):
+        if user not in self.proxies:
+            self.proxies[user] = self.voms_proxy(self.own, self.signer, self.ATTRIBUTES[user])
+        return self.proxies[user]
+
+    def assert_is_nobody(self, env):
+        """Who comes so neither writes nor reads."""
+        file, out = self.local(1000), self.lab.path("taken")
+        argv = ["xrdcp", "--nopbar", file, self.server.url("/data/x")]
+        put = self.node.run(argv, {**xrootd.CLIENT_ENV, **env}, 120)
+        self.assertNotEqual(put.code, 0, str(put))
+        self.assertNotEqual(xrootd.xrdcp(self.server, "/data/a", out, env=env).code, 0)
+        self.assertFalse(out.exists())
+        self.assertEqual(self.names("data"), ["a"])
+
+    def test_roles_and_groups_of_a_vo_are_users_of_the_site(self):
+        self.assert_stranger_refused(self.without_proxy())
+        self.assert_acts_as_users()
+
+    def test_attributes_count_that_the_server_of_the_vo_has_signed(self):
+        self.assert_ok(self.put("anna", self.local(1000), "/data/a"))
+        attributes = self.ATTRIBUTES["anna"]
+        forger = self.certificate("forger", "/DC=test/CN=forger")
+        forger[1].chmod(0o400)
+        self.assert_is_nobody(self.voms_proxy(self.own, forger, attributes))
+        # A VO of which nobody has said who may sign for it.
+        foreign = self.voms_proxy(self.own, self.signer, ["/lhcb/Role=production"])
+        self.assert_is_nobody(foreign)
