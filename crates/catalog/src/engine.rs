@@ -185,8 +185,13 @@ pub trait Engine: Send + Sync {
         Ok(true)
     }
 
-    /// Takes the claim away from whoever has it and does not use it any more.
+    /// Takes the claim away from whoever else has it and does not use it any more.
     fn end_claim(&self) -> Result<(), EngineError> {
+        Ok(())
+    }
+
+    /// Gives the claim back, if this process has it.
+    fn release_claim(&self) -> Result<(), EngineError> {
         Ok(())
     }
 
@@ -218,6 +223,10 @@ impl<E: Engine + ?Sized> Engine for Arc<E> {
 
     fn end_claim(&self) -> Result<(), EngineError> {
         (**self).end_claim()
+    }
+
+    fn release_claim(&self) -> Result<(), EngineError> {
+        (**self).release_claim()
     }
 
     fn setbacks(&self) -> u64 {

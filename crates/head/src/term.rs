@@ -89,15 +89,24 @@ impl Candidate {
         if !self.succession.handle(seen.clone(), has_claim, clocks.now_ns) {
             return Ok(None);
         }
-        if !has_claim {
-            // Whoever has it does not renew the lease, and would hide from others who leads.
-            self.engine.end_claim()?;
-        }
         let until_ns = clocks.unix_ns.saturating_add(self.lease_ns);
         let mut catalog = self.take_over(seen.as_ref(), until_ns)?;
+        if !has_claim {
+            self.take_claim();
+        }
         catalog.keep_versions(self.kept_ns);
         (self.on_role)(true);
         Ok(Some(self.term(catalog, clocks)))
+    }
+
+    /// Takes the claim from whoever has not renewed the lease, and would hide from others who leads.
+    /// Only after the lease is taken: what was read of it may be of a moment ago, and a head that
+    /// renews it keeps both.
+    fn take_claim(&self) {
+        let claimed = self.engine.end_claim().and_then(|()| self.engine.claim());
+        if let Err(error) = claimed {
+            tracing::info!(%error, "the engine is told later who leads");
+        }
     }
 
     /// Takes the lease; above all numbers that were lost, if the engine may have an earlier state
@@ -162,7 +171,8 @@ impl Candidate {
         self.counters.set_term(None);
         (self.on_role)(false);
         self.succession = Succession::new(self.lease_ns);
-        if let Err(error) = self.engine.end_claim() {
+        // Its own only: whoever leads now keeps his.
+        if let Err(error) = self.engine.release_claim() {
             tracing::info!(%error, "the claim is not given back yet");
         }
     }

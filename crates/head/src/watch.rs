@@ -43,6 +43,7 @@ use crate::keys::Keys;
 use crate::observations::{DiskTally, Observation, Observations};
 use crate::own::OwnCommands;
 use crate::proving::Proving;
+use crate::reading::steady;
 use crate::repair::{RepairConfig, Repairs, Wish};
 
 const SECOND_NS: u64 = 1_000_000_000;
@@ -131,10 +132,12 @@ impl Watch {
     /// # Errors
     /// [`Failure`] of the catalog.
     pub fn orders(&self, stamp: &mut dyn FnMut() -> Stamp) -> Result<Vec<Order>, Failure> {
-        let reader = Reader::new(&*self.engine, &Caller::Head)?;
+        let with_drops = |reader: &Reader<'_>| {
+            let of_disk = |(id, disk)| Ok((id, disk, reader.drops(id, CONTENTS_MAX)?));
+            reader.disks()?.into_iter().map(of_disk).collect::<Result<Vec<_>, Failure>>()
+        };
         let (mut orders, mut to_drop) = (Vec::new(), BTreeMap::new());
-        for (id, disk) in reader.disks()? {
-            let contents = reader.drops(id, CONTENTS_MAX)?;
+        for (id, disk, contents) in steady(&*self.engine, with_drops)? {
             to_drop.insert(id, contents.len());
             if disk.state != DiskState::Off {
                 orders.extend(self.order(id, disk, contents, stamp()));

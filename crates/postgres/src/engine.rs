@@ -255,6 +255,10 @@ impl Engine for PostgresEngine {
         Ok(self.presence().end_claim(&self.links)?)
     }
 
+    fn release_claim(&self) -> Result<(), EngineError> {
+        Ok(self.presence().release_claim(&self.links)?)
+    }
+
     fn setbacks(&self) -> u64 {
         self.state().setbacks
     }

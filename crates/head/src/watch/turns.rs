@@ -3,6 +3,8 @@
 
 use std::time::Duration;
 
+use byname_catalog::Failure;
+use byname_catalog::engine::EngineError;
 use byname_face::Reply;
 use byname_io::Clock;
 use byname_site::Stamp;
@@ -19,6 +21,8 @@ const REPAIRING_NS: u64 = 2 * SECOND_NS;
 const PROVING_NS: u64 = 2 * SECOND_NS;
 /// Pause between two challenges to the same disk, which reads a content for each.
 const PROVING_PAUSE: Duration = Duration::from_millis(100);
+/// Pause before rows are read again that others have changed meanwhile.
+const CONFLICT_PAUSE: Duration = Duration::from_millis(5);
 /// Pause while there is no allowance to move anything.
 const ALLOWANCE_PAUSE: Duration = Duration::from_millis(20);
 
@@ -32,25 +36,43 @@ impl WatchTerm {
         ask: &mut dyn FnMut(&[Vec<u8>]) -> Vec<Reply>,
     ) {
         let end_ns = clock.now_ns().saturating_add(COPYING_NS);
-        let copied = self.watch.begin_copying().and_then(|()| {
-            while clock.now_ns() < end_ns && self.own.term.strong_count() > 0 {
-                let Some(orders) = self.watch.copy_orders(stamp)? else { break };
-                let replies = ask(&orders.wires());
-                // Without a forwarder nobody was asked.
-                if replies.is_empty() {
-                    break;
+        let mut copied = self.watch.begin_copying();
+        while clock.now_ns() < end_ns && self.own.term.strong_count() > 0 {
+            match copied.and_then(|()| self.copy_step(stamp, clock, ask)) {
+                Ok(true) => copied = Ok(()),
+                Ok(false) => return,
+                // The rows that were read have changed since: they are read again.
+                Err(Failure::Engine(EngineError::Conflict)) => {
+                    std::thread::sleep(CONFLICT_PAUSE);
+                    copied = Ok(());
                 }
-                let data = |reply| match reply {
-                    Reply::Data { wire, .. } => Some(wire),
-                    Reply::Nack(_) | Reply::Silence => None,
-                };
-                self.watch.handle_copies(orders, replies.into_iter().map(data), clock.unix_ns())?;
+                Err(error) => {
+                    tracing::warn!(%error, "the rows for the disks cannot be read");
+                    return;
+                }
             }
-            Ok(())
-        });
-        if let Err(error) = copied {
-            tracing::warn!(%error, "the rows for the disks cannot be read from the catalog");
         }
+    }
+
+    /// Tells them once; false if nothing is lacking, or nobody was asked.
+    fn copy_step(
+        &mut self,
+        stamp: &mut dyn FnMut() -> Stamp,
+        clock: &Clock,
+        ask: &mut dyn FnMut(&[Vec<u8>]) -> Vec<Reply>,
+    ) -> Result<bool, Failure> {
+        let Some(orders) = self.watch.copy_orders(stamp)? else { return Ok(false) };
+        let replies = ask(&orders.wires());
+        // Without a forwarder nobody was asked.
+        if replies.is_empty() {
+            return Ok(false);
+        }
+        let data = |reply| match reply {
+            Reply::Data { wire, .. } => Some(wire),
+            Reply::Nack(_) | Reply::Silence => None,
+        };
+        self.watch.handle_copies(orders, replies.into_iter().map(data), clock.unix_ns())?;
+        Ok(true)
     }
 
     /// Has replicas made elsewhere until it is time for the next round; true if there is more.

@@ -80,6 +80,11 @@ impl Pool {
         let mut links = self.lock();
         links.taken -= 1;
         self.returned.notify_one();
+        if result.as_ref().is_err_and(|error| !error.is_final()) {
+            // What ended this one has ended the others: found out one by one they would keep a
+            // server that has started again from being heard, for longer than a lease lasts.
+            links.idle.clear();
+        }
         let (value, link) = result?;
         links.idle.extend(link.filter(Link::is_open));
         Ok(value)

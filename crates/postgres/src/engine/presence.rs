@@ -67,12 +67,17 @@ impl Presence {
         Ok(self.is_leading)
     }
 
-    /// Ends the connection by which somebody else, or this process, leads.
-    pub(super) fn end_claim(&mut self, links: &Pool) -> Result<(), PostgresError> {
-        if self.is_leading {
-            (self.link, self.is_leading) = (None, false);
-            return self.be_there(links, self.how.unwrap_or(Use::Shared));
+    /// Ends the connection by which this process leads, if it does.
+    pub(super) fn release_claim(&mut self, links: &Pool) -> Result<(), PostgresError> {
+        if !self.is_leading {
+            return Ok(());
         }
+        (self.link, self.is_leading) = (None, false);
+        self.be_there(links, self.how.unwrap_or(Use::Shared))
+    }
+
+    /// Ends the connection by which somebody else leads.
+    pub(super) fn end_claim(&mut self, links: &Pool) -> Result<(), PostgresError> {
         self.be_there(links, self.how.unwrap_or(Use::Shared))?;
         let Some(link) = &mut self.link else { return Ok(()) };
         let (_, of_head) = locks(link)?;

@@ -135,6 +135,13 @@ fn a_database_is_used_by_one_alone_or_by_several_of_which_one_leads() {
         std::thread::yield_now();
     }
     assert!(!third.claim().unwrap());
+    // Who has not got it gives nothing back, least of all another's.
+    third.release_claim().unwrap();
+    assert!(!third.claim().unwrap() && last.claim().unwrap());
+    last.release_claim().unwrap();
+    while !third.claim().unwrap() {
+        std::thread::yield_now();
+    }
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, mpsc};
+use std::time::Duration;
 
 use byname_catalog::engine::{Engine, EngineError, Span, Table};
 use byname_postgres::PostgresEngine;
@@ -52,6 +53,8 @@ fn count_during(
     assert_eq!(generation(&database), committed.to_string(), "each commit happened once");
 }
 
+/// Longer than an engine that was not answered goes on with what it knows.
+const AILING_PAUSE: Duration = Duration::from_millis(1100);
 const GENERATION: &str = "SELECT generation FROM byname_stand";
 
 /// The server is killed and started again, and the engine goes on by itself.
@@ -68,6 +71,41 @@ fn a_killed_server_keeps_every_committed_transaction() {
             cluster.start_again();
         }
     });
+}
+
+/// Connections to a server that was killed are forgotten together: an engine that had several is
+/// as fresh as one that had none, and does not read for seconds what it knew before.
+#[test]
+fn a_server_that_is_started_again_is_heard_at_the_second_try() {
+    let cluster = Cluster::start();
+    let database = cluster.database();
+    let [reads, commits] = [(); 2].map(|()| PostgresEngine::open(&database).unwrap());
+    // Each thread asks for a row that is not known yet, as long as it takes for all connections.
+    let count = "SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend'
+        AND datname = current_database() AND pid <> pg_backend_pid()";
+    let is_over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        for number in 0..4_u64 {
+            let (reads, is_over) = (&reads, &is_over);
+            scope.spawn(move || {
+                for key in (number..).step_by(4).take_while(|_| !is_over.load(Ordering::Relaxed)) {
+                    let rows = reads.snapshot().unwrap();
+                    assert!(rows.get(Table::Log, &key.to_be_bytes()).unwrap().is_none());
+                }
+            });
+        }
+        while cluster.psql(&database, count) != "5" {
+            std::thread::yield_now();
+        }
+        is_over.store(true, Ordering::Relaxed);
+    });
+    let read = || reads.snapshot().unwrap().get(Table::Log, b"n").unwrap();
+    assert!(read().is_none(), "what is known is not asked for");
+    cluster.kill();
+    cluster.start_again();
+    commits.begin().unwrap().commit(&puts(&[(Table::Log, b"n", b"1")])).unwrap();
+    let tries = std::iter::from_fn(|| read().is_none().then(|| std::thread::sleep(AILING_PAUSE)));
+    assert!(tries.count() <= 1, "each connection was found out by itself");
 }
 
 /// Both servers of a pair in one address, and each alone.
