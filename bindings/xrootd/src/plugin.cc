@@ -20,7 +20,7 @@ constexpr std::chrono::seconds kKeepVersionsEvery{60};
 constexpr const char* kNoAuthorizer =
     "byname.door: clients read what their users may only if XRootD asks this plug-in. Write "
     "'ofs.authorize 1' and 'ofs.authlib libXrdByname.so' ('ofs.authlib ++ libXrdByname.so' behind "
-    "another), or 'byname.reads open' to let them read whatever everybody can.";
+    "all others), or 'byname.reads open' to let them read whatever everybody can.";
 
 // cmsd loads the plug-in to look for files. It opens its session when it first looks for one.
 bool is_cmsd() {

@@ -163,10 +163,8 @@ void SettingsParser::take_foreign(const std::vector<std::string>& words) {
     const auto names_us = [](const std::string& word) {
       return word.find("libXrdByname") != std::string::npos;
     };
-    // What is given without "++" takes the place of what was there.
-    const bool is_added = words.size() > 1 && words[1] == "++";
-    has_our_authorizer_ = std::any_of(words.begin(), words.end(), names_us) ||
-                          (is_added && has_our_authorizer_);
+    // XRootD asks the last one, which may grant without asking those before it. This one asks them.
+    has_our_authorizer_ = std::any_of(words.begin(), words.end(), names_us);
   }
 }
 
