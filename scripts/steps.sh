@@ -84,7 +84,7 @@ telling() {
             grep -aE '^test .* FAILED$|^error|^SKIPPED' "$log/$1" ;;
         campaign) grep -aE '^seed |^repeat it|panicked|^error' "$log/$1" ;;
         planted) awk '!/^ / { shown = !/ (found|passes)/ } shown' "$log/$1" ;;
-        hadoop)
+        hadoop | jobs | newest)
             awk '/^---- .* printed ----$/ { shown = 1 } /^== / { shown = 0 } shown' "$log/$1"
             grep -aE '^\[ERROR\]|error:' "$log/$1" ;;
         interop)
@@ -123,4 +123,13 @@ summary() {
         cat "$log/$name.summary" 2>/dev/null || { echo "$name did not run" && status=1; }
     done
     return "$status"
+}
+
+# total SUMMARY...: the sum of what steps have counted.
+total() {
+    cat "$@" | awk 'match($0, /[0-9]+ passed, [0-9]+ failed, [0-9]+ skipped/) {
+            split(substr($0, RSTART, RLENGTH), n, /[^0-9]+/)
+            p += n[1]; f += n[2]; s += n[3]
+        }
+        END { printf "total: %d passed, %d failed, %d skipped\n", p, f, s }'
 }
