@@ -34,12 +34,13 @@ ROOT_PORT = 1094
 class Network:
     """The machines, and what their links have carried."""
 
-    def __init__(self, mtu, directory, disks=DISKS):
+    def __init__(self, mtu, directory, disks=DISKS, writers=("writer",)):
         # What servers write lies where the sites' disks lie.
         tempfile.tempdir = str(directory)
         self.lab = Lab()
         self.disks = [f"disk{index}" for index in range(disks)]
-        self.leaves = leaves = ["writer", *self.disks]
+        self.writers = list(writers)
+        self.leaves = leaves = [*writers, *self.disks]
         self.topology = Topology(self.lab, ["hub", *leaves], [("hub", leaf) for leaf in leaves])
         hub = self.hub
         # Without sysctl(8), in the hub's namespace.
@@ -53,7 +54,7 @@ class Network:
                            f"route add default via {gateway}")
             hub.configure(f"link set to-{leaf} mtu {mtu} {segments}")
             node.addresses["lan"] = node.addresses["hub"]
-        hub.addresses["lan"] = hub.addresses["writer"]
+        hub.addresses["lan"] = hub.addresses[self.writers[0]]
 
     @property
     def hub(self):
@@ -113,10 +114,10 @@ def allow(site):
 
 
 @contextlib.contextmanager
-def byname_site(options, network, place, replicas):
-    """A site on the machines."""
+def byname_site(options, network, place, replicas, routes=()):
+    """A site on the machines; `routes` are flags of its forwarder."""
     hub = network.hub
-    nodes = {"forwarder": hub, "head": hub, "command": network.leaf("writer")}
+    nodes = {"forwarder": hub, "head": hub, "command": network.leaf(network.writers[0])}
     disks = range(len(network.disks))
     nodes |= {f"disk {index}": network.leaf(f"disk{index}") for index in disks}
     # The head and the forwarder share a machine.
@@ -133,7 +134,7 @@ def byname_site(options, network, place, replicas):
             site.run("site", "disk", "add", f"d{index}", "--server", f"s{index}",
                      *site.connect(""))
         site.stop()
-        site.start_forwarder("--listen", reached_by, *allow(site))
+        site.start_forwarder("--listen", reached_by, *allow(site), *routes)
         site.start_head()
         for index in disks:
             name = f"disk {index}"
