@@ -151,6 +151,14 @@ final class RunningSite implements AutoCloseable {
     return endpoint;
   }
 
+  /**
+   * Has the forwarder, once it is a part, keep no packets: what a disk had when it died has to come
+   * from another one.
+   */
+  void keepNothingInForwarder() {
+    forwarderFlags.addAll(Arrays.asList("--cs-entries", "0"));
+  }
+
   /** Starts a part again. It is there when it says so, or somewhat later. */
   void startPart(String part) throws IOException {
     String[] command;

@@ -11,6 +11,7 @@ import java.util.Arrays;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
+import java.util.concurrent.Callable;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
@@ -24,6 +25,7 @@ import org.apache.hadoop.fs.FSDataOutputStream;
 import org.apache.hadoop.fs.FileStatus;
 import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
+import org.apache.hadoop.fs.TestDFSIO;
 import org.apache.hadoop.test.LambdaTestUtils;
 import org.apache.hadoop.util.Tool;
 import org.apache.hadoop.util.ToolRunner;
@@ -35,6 +37,7 @@ public class SiteFaultsTest {
   private static final int DISKS = 3;
   private static final int RECORDS = 20_000;
   private static final int RECORD_BYTES = 100;
+  private static final String FILES = "3";
   private static final int PATIENCE_MS = 120_000;
   /** Long enough that whatever a job does next finds the part gone. */
   private static final int OUTAGE_MS = 2_500;
@@ -84,8 +87,8 @@ public class SiteFaultsTest {
   @Test
   public void jobsEndRightWhileHeadForwarderAndDisksAreKilled() throws Exception {
     site = RunningSite.begin("/hadoop/parts", DISKS, 2, GROUPS);
+    site.keepNothingInForwarder();
     site.takeApart(DISKS);
-    ExecutorService thread = Executors.newSingleThreadExecutor();
     try (FileSystem fs = open()) {
       LambdaTestUtils.await(PATIENCE_MS, 100, () -> isWell(fs));
       assertEquals(0, run(new TeraGen(), Integer.toString(RECORDS), uri("calm")));
@@ -93,16 +96,8 @@ public class SiteFaultsTest {
       for (String part : new String[] {"head", "forwarder", "disk2"}) {
         // When a task begins to write.
         WatchedFileSystem.onCreate("gen-" + part + "/_temporary/", () -> site.kill(part));
-        Future<Integer> job =
-            thread.submit(() -> run(new TeraGen(), Integer.toString(RECORDS), uri("gen-" + part)));
-        LambdaTestUtils.await(
-            PATIENCE_MS, 10, () -> job.isDone() || !WatchedFileSystem.isWatching());
-        assertFalse(part, WatchedFileSystem.isWatching());
-        if (!part.equals("disk2")) {
-          Thread.sleep(OUTAGE_MS);
-          site.startPart(part);
-        }
-        assertEquals(part, 0, (int) job.get());
+        endsWell(
+            part, () -> run(new TeraGen(), Integer.toString(RECORDS), uri("gen-" + part)));
         LambdaTestUtils.await(PATIENCE_MS, 100, () -> isWell(fs));
         assertEquals((long) RECORDS * RECORD_BYTES, bytes(fs, "gen-" + part + "/part-*"));
         assertEquals(part, calm, Octets.of(fs, "gen-" + part + "/part-*"));
@@ -111,9 +106,85 @@ public class SiteFaultsTest {
       assertEquals(0, run(new TeraSort(), uri("gen-disk2"), uri("sorted")));
       assertEquals(0, run(new TeraValidate(), uri("sorted"), uri("report")));
       assertEquals((long) RECORDS * RECORD_BYTES, bytes(fs, "sorted/part-*"));
+    }
+  }
+
+  /** A job ends well though a part dies meanwhile, which, but for a disk, is started again. */
+  private void endsWell(String part, Callable<Integer> job) throws Exception {
+    ExecutorService thread = Executors.newSingleThreadExecutor();
+    try {
+      Future<Integer> running = thread.submit(job);
+      LambdaTestUtils.await(
+          PATIENCE_MS, 10, () -> running.isDone() || !WatchedFileSystem.isWatching());
+      assertFalse(part, WatchedFileSystem.isWatching());
+      if (!part.startsWith("disk")) {
+        Thread.sleep(OUTAGE_MS);
+        site.startPart(part);
+      }
+      assertEquals(part, 0, (int) running.get());
     } finally {
       thread.shutdownNow();
     }
+  }
+
+  private int files(String what, String below) throws Exception {
+    Configuration conf = conf();
+    conf.set(FileSystem.FS_DEFAULT_NAME_KEY, uri(""));
+    conf.set("test.build.data", uri(below));
+    java.nio.file.Path log = Files.createTempFile(site.scratch(), "dfsio", ".log");
+    String[] words = {what, "-nrFiles", FILES, "-size", "4MB", "-resFile", log.toString()};
+    int code = ToolRunner.run(conf, new TestDFSIO(), words);
+    // Of a file of which it reads less it says so here alone.
+    String said = Files.readString(log);
+    assertTrue(said, said.contains("Number of files: " + FILES));
+    assertTrue(said, said.contains("Total MBytes processed: 12"));
+    return code;
+  }
+
+  @Test
+  public void whatIsSortedAndReadIsTheSameThoughForwarderAndDisksAreKilled() throws Exception {
+    site = RunningSite.begin("/hadoop/sorts", DISKS, 2, GROUPS);
+    site.keepNothingInForwarder();
+    site.takeApart(DISKS);
+    try (FileSystem fs = open()) {
+      LambdaTestUtils.await(PATIENCE_MS, 100, () -> isWell(fs));
+      assertEquals(0, run(new TeraGen(), Integer.toString(RECORDS), uri("generated")));
+      assertEquals(0, run(new TeraSort(), uri("generated"), uri("calm")));
+      assertEquals(0, run(new TeraValidate(), uri("calm"), uri("report")));
+      assertEquals(0, files("-write", "files"));
+      String sorted = Octets.of(fs, "calm/part-*");
+      String written = Octets.of(fs, "files/io_data/*");
+      assertTrue(sorted, sorted.startsWith((long) RECORDS * RECORD_BYTES + " "));
+      for (String part : new String[] {"forwarder", "disk0", "disk1"}) {
+        String output = "sorted-" + part;
+        // When a map begins to read; then when a reducer begins to write.
+        for (String moment : new String[] {"map", "reduce"}) {
+          if (moment.equals("map")) {
+            WatchedFileSystem.onTaskOpen("generated/part-", () -> site.kill(part));
+          } else {
+            WatchedFileSystem.onCreate(output + moment + "/_temporary/", () -> site.kill(part));
+          }
+          endsWell(part, () -> run(new TeraSort(), uri("generated"), uri(output + moment)));
+          assertEquals(part + moment, sorted, Octets.of(fs, output + moment + "/part-*"));
+          recover(part, fs);
+        }
+        WatchedFileSystem.onCreate("files-" + part + "/io_data/", () -> site.kill(part));
+        endsWell(part, () -> files("-write", "files-" + part));
+        assertEquals(part, written, Octets.of(fs, "files-" + part + "/io_data/*"));
+        recover(part, fs);
+        WatchedFileSystem.onTaskOpen("files/io_data/", () -> site.kill(part));
+        endsWell(part, () -> files("-read", "files"));
+        recover(part, fs);
+      }
+    }
+  }
+
+  /** Everything that was killed is there again. */
+  private void recover(String part, FileSystem fs) throws Exception {
+    if (part.startsWith("disk")) {
+      site.startPart(part);
+    }
+    LambdaTestUtils.await(PATIENCE_MS, 100, () -> isWell(fs));
   }
 
   // What was asked before a part was back may still fail.

@@ -209,6 +209,19 @@ public class SiteLinksTest {
         () -> context.createSymlink(path("data"), path("new"), false));
   }
 
+  /** Here a client of HDFS asks nobody; name nodes refuse as well. */
+  @Test
+  public void othersRefuseToMakeOneUnlessAProgramEnablesThat() throws Exception {
+    for (String uri : Arrays.asList("hdfs://localhost:1/", "file:///")) {
+      try (FileSystem other = FileSystem.newInstance(URI.create(uri), new Configuration())) {
+        LambdaTestUtils.intercept(
+            UnsupportedOperationException.class,
+            "ymlinks",
+            () -> other.createSymlink(new Path("/nowhere/data"), new Path("/nowhere/new"), false));
+      }
+    }
+  }
+
   @Test
   public void whoOnlyReadsFollowsThemToo() throws Exception {
     Configuration conf = SiteContract.site().conf();
