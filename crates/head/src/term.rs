@@ -99,9 +99,9 @@ impl Candidate {
         Ok(Some(self.term(catalog, clocks)))
     }
 
-    /// Takes the claim from whoever has not renewed the lease, and would hide from others who leads.
-    /// Only after the lease is taken: what was read of it may be of a moment ago, and a head that
-    /// renews it keeps both.
+    /// Takes the claim from whoever has not renewed the lease, and would hide from others who
+    /// leads. Only after the lease is taken: what was read of it may be of a moment ago, and a head
+    /// that renews it keeps both.
     fn take_claim(&self) {
         let claimed = self.engine.end_claim().and_then(|()| self.engine.claim());
         if let Err(error) = claimed {
