@@ -26,9 +26,11 @@ impl Frontier {
     pub fn push(&mut self, octets: &[u8], mut on_value: impl FnMut(u8, &[u8; HASH_BYTES])) {
         let (units, rest) = octets.as_chunks::<UNIT_BYTES>();
         assert!(rest.is_empty(), "a frontier takes whole units");
-        for unit in units {
-            let value = hash::subtree(self.units, unit);
-            self.add(0, &value, &mut on_value);
+        let mut values = Vec::with_capacity(units.len() * HASH_BYTES);
+        hash::units(self.units, units, &mut values);
+        let (values, _) = values.as_chunks::<HASH_BYTES>();
+        for value in values {
+            self.add(0, value, &mut on_value);
             self.units += 1;
         }
     }

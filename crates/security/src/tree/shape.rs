@@ -162,8 +162,10 @@ impl Shape {
         if self.level_count == 0 {
             return Ok(());
         }
-        for (unit_index, unit) in (first_unit..).zip(bytes.chunks(UNIT_BYTES)) {
-            out.extend_from_slice(&hash::subtree(unit_index, unit));
+        let (units, rest) = bytes.as_chunks::<UNIT_BYTES>();
+        hash::units(first_unit, units, out);
+        if !rest.is_empty() {
+            out.extend_from_slice(&hash::subtree(first_unit + units.len() as u64, rest));
         }
         Ok(())
     }
