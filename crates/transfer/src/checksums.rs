@@ -2,6 +2,8 @@
 //!
 //! They say nothing about integrity here, only a content root does. Octets must come in order.
 
+use std::fmt;
+
 use sha2::Digest;
 
 pub use crate::attributes::Algorithm;
@@ -11,9 +13,9 @@ use crate::attributes::Checksums;
 #[derive(Debug, Clone)]
 pub struct Summing(Vec<State>);
 
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 enum State {
-    Adler32(adler2::Adler32),
+    Adler32(simd_adler32::Adler32),
     Crc32(crc32fast::Hasher),
     Crc32c(u32),
     Md5(md5::Md5),
@@ -36,7 +38,7 @@ impl Summing {
         let mut sums = Checksums::default();
         for state in self.0 {
             match state {
-                State::Adler32(sum) => sums.adler32 = Some(sum.checksum().to_be_bytes()),
+                State::Adler32(sum) => sums.adler32 = Some(sum.finish().to_be_bytes()),
                 State::Crc32(sum) => sums.crc32 = Some(sum.finalize().to_be_bytes()),
                 State::Crc32c(sum) => sums.crc32c = Some(sum.to_be_bytes()),
                 State::Md5(sum) => sums.md5 = Some(sum.finalize().into()),
@@ -47,10 +49,22 @@ impl Summing {
     }
 }
 
+impl fmt::Debug for State {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Adler32(_) => "Adler32",
+            Self::Crc32(_) => "Crc32",
+            Self::Crc32c(_) => "Crc32c",
+            Self::Md5(_) => "Md5",
+            Self::Sha256(_) => "Sha256",
+        })
+    }
+}
+
 impl State {
     fn new(algorithm: Algorithm) -> Self {
         match algorithm {
-            Algorithm::Adler32 => Self::Adler32(adler2::Adler32::new()),
+            Algorithm::Adler32 => Self::Adler32(simd_adler32::Adler32::new()),
             Algorithm::Crc32 => Self::Crc32(crc32fast::Hasher::new()),
             Algorithm::Crc32c => Self::Crc32c(0),
             Algorithm::Md5 => Self::Md5(md5::Md5::new()),
@@ -60,7 +74,7 @@ impl State {
 
     fn update(&mut self, octets: &[u8]) {
         match self {
-            Self::Adler32(sum) => sum.write_slice(octets),
+            Self::Adler32(sum) => sum.write(octets),
             Self::Crc32(sum) => sum.update(octets),
             Self::Crc32c(sum) => *sum = crc32c::crc32c_append(*sum, octets),
             Self::Md5(sum) => sum.update(octets),
@@ -92,6 +106,20 @@ mod tests {
         ] {
             assert_eq!(hex(sums.get(algorithm).unwrap()), expected, "{algorithm}");
             assert_eq!(Algorithm::from_name(algorithm.name()), Some(algorithm));
+        }
+    }
+
+    /// Octets as large as they can be, in pieces of any length.
+    #[test]
+    fn adler32_is_that_of_a_plain_loop_for_all_lengths() {
+        let mixed: Vec<u8> = (0..70_000_u32).map(|at| (at * 7 + at / 251) as u8).collect();
+        for content in [vec![0xff; 70_000], mixed] {
+            for piece in [1, 15, 16, 31, 33, 63, 65, 5551, 5553, 8192, 70_000] {
+                let mut summing = Summing::new(&[Algorithm::Adler32]);
+                content.chunks(piece).for_each(|octets| summing.update(octets));
+                let expected = adler2::adler32_slice(&content).to_be_bytes();
+                assert_eq!(summing.finish().adler32, Some(expected), "{piece}");
+            }
         }
     }
 
