@@ -14,6 +14,7 @@ mod asks;
 mod core;
 mod edge;
 mod error;
+mod hashing;
 mod job;
 mod producer;
 mod put;

@@ -1,17 +1,16 @@
 //! A local file to be written: opened, hashed, and read by those who pull it.
 
 use std::fs::{self, File};
-use std::io;
+use std::io::{self, ErrorKind};
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
-use byname_security::tree::{GROUP_BYTES, Hash, NODE_BYTES, Shape, TreeBuilder, UNIT_BYTES};
+use byname_security::tree::{GROUP_BYTES, Hash, NODE_BYTES, Shape, Tree, UNIT_BYTES};
 
 use crate::edge::Edge;
 use crate::error::WriterError;
+use crate::hashing::{HashError, tree_of};
 
-/// Octets of level 1 that are kept; of larger files each node is computed when asked for.
-const LEVEL_BYTES_MAX: usize = 16 << 20;
 const READ_BYTES: usize = 1 << 20;
 
 /// A local file in one state.
@@ -70,31 +69,20 @@ impl Source {
         let failed = |source| local(path, source);
         let metadata = file.metadata().map_err(failed)?;
         if !metadata.is_file() {
-            return Err(failed(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file")));
+            return Err(failed(io::Error::new(ErrorKind::InvalidInput, "not a regular file")));
         }
         let state = State::of(&metadata);
-        let mut builder = TreeBuilder::new(state.size);
-        let mut buffer = vec![0; READ_BYTES.min(state.size as usize + 1)];
-        let mut at = 0;
-        while at < state.size {
-            if is_stopped() {
-                return Err(WriterError::Stopped);
-            }
-            let count = file.read_at(&mut buffer, at).map_err(failed)?;
-            let changed = |_| WriterError::Changed { path: path.to_owned() };
-            builder.push(&buffer[..count]).map_err(changed)?;
-            at += count as u64;
-            if count == 0 {
-                break;
-            }
-        }
-        let tree = builder.finish();
-        let tree = tree.map_err(|_| WriterError::Changed { path: path.to_owned() })?;
-        let mut levels = tree.levels;
-        let root = tree.root;
-        if let Some(first) = levels.first_mut().filter(|level| level.len() > LEVEL_BYTES_MAX) {
-            *first = Vec::new();
-        }
+        let Tree { root, levels } =
+            tree_of(&file, state.size, is_stopped).map_err(|error| match error {
+                HashError::Stopped => WriterError::Stopped,
+                HashError::Read(source) if source.kind() != ErrorKind::UnexpectedEof => {
+                    failed(source)
+                }
+                // It was cut short meanwhile.
+                HashError::Read(_) | HashError::Build(_) => {
+                    WriterError::Changed { path: path.to_owned() }
+                }
+            })?;
         Self::hashed((path, file), state, root, levels)
     }
 
@@ -244,8 +232,6 @@ fn local(path: &Path, source: io::Error) -> WriterError {
 
 #[cfg(test)]
 mod tests {
-    use byname_security::tree::Tree;
-
     use super::*;
 
     /// Files above 4 GiB keep no level 1.
