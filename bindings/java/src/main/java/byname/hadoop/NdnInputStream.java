@@ -272,9 +272,8 @@ final class NdnInputStream extends FSInputStream
   private void count(long octets) {
     if (octets > 0) {
       statistics.incrementBytesRead(octets);
-      counts.increment(StreamStatisticNames.STREAM_READ_BYTES, octets);
     }
-    counts.increment(StreamStatisticNames.STREAM_READ_OPERATIONS, 1);
+    counts.read(Math.max(octets, 0));
   }
 
   private void checkOpen() throws IOException {

@@ -5,6 +5,7 @@ import static org.apache.hadoop.fs.statistics.impl.IOStatisticsBinding.iostatist
 import java.io.IOException;
 import java.io.OutputStream;
 import java.util.Objects;
+import java.util.concurrent.atomic.AtomicLong;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FSExceptionMessages;
 import org.apache.hadoop.fs.Path;
@@ -36,6 +37,9 @@ final class NdnOutputStream extends OutputStream
           .withCounters(
               StreamStatisticNames.STREAM_WRITE_BYTES, StreamStatisticNames.STREAM_WRITE_EXCEPTIONS)
           .build();
+  // Of each write: without a look for its name.
+  private final AtomicLong written =
+      counts.getCounterReference(StreamStatisticNames.STREAM_WRITE_BYTES);
   private int mode;
   private int buffered;
   private boolean isExclusive;
@@ -138,7 +142,7 @@ final class NdnOutputStream extends OutputStream
     }
     buffer[buffered++] = (byte) octet;
     isChanged = true;
-    counts.incrementCounter(StreamStatisticNames.STREAM_WRITE_BYTES, 1);
+    written.incrementAndGet();
   }
 
   @Override
@@ -146,7 +150,7 @@ final class NdnOutputStream extends OutputStream
     checkOpen();
     Objects.checkFromIndexSize(position, length, from.length);
     isChanged |= length > 0;
-    counts.incrementCounter(StreamStatisticNames.STREAM_WRITE_BYTES, length);
+    written.addAndGet(length);
     if (length > buffer.length - buffered) {
       empty();
     }

@@ -3,6 +3,7 @@ package byname.hadoop;
 import static org.apache.hadoop.fs.statistics.impl.IOStatisticsBinding.dynamicIOStatistics;
 import static org.apache.hadoop.fs.statistics.impl.IOStatisticsBinding.iostatisticsStore;
 
+import java.util.concurrent.atomic.AtomicLong;
 import org.apache.hadoop.fs.statistics.IOStatistics;
 import org.apache.hadoop.fs.statistics.StreamStatisticNames;
 import org.apache.hadoop.fs.statistics.impl.DynamicIOStatisticsBuilder;
@@ -27,6 +28,12 @@ final class StreamStatistics {
               StreamStatisticNames.STREAM_READ_VECTORED_INCOMING_RANGES)
           .build();
 
+  // Of each read: without a look for their names.
+  private final AtomicLong bytes =
+      counted.getCounterReference(StreamStatisticNames.STREAM_READ_BYTES);
+  private final AtomicLong operations =
+      counted.getCounterReference(StreamStatisticNames.STREAM_READ_OPERATIONS);
+
   // What the library had counted when the file was closed.
   private volatile long[] last = new long[NATIVE.length];
   private final IOStatistics current;
@@ -38,6 +45,12 @@ final class StreamStatistics {
 
   void increment(String counter, long by) {
     counted.incrementCounter(counter, by);
+  }
+
+  /** Counts a read of so many octets. */
+  void read(long octets) {
+    bytes.addAndGet(octets);
+    operations.incrementAndGet();
   }
 
   /** Keeps the library's counts; the file is about to be closed. */
