@@ -87,7 +87,7 @@ telling() {
         hadoop | jobs | newest)
             awk '/^---- .* printed ----$/ { shown = 1 } /^== / { shown = 0 } shown' "$log/$1"
             grep -aE '^\[ERROR\]|error:' "$log/$1" ;;
-        interop)
+        interop*)
             awk '/^[^ ].* \.\.\. / { shown = !/ \.\.\. ok/ }
                 /^skipped because/ { shown = 1 } shown' "$log/$1" ;;
         *) cat "$log/$1" ;;

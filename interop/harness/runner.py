@@ -64,8 +64,8 @@ def title(test):
     return f"{type(test).__module__} {type(test).__name__}.{test._testMethodName}"
 
 
-def find(pattern):
-    """All tests under interop/*/test_*.py whose title contains the pattern."""
+def find(pattern, without=None):
+    """All tests under interop/*/test_*.py whose title contains the pattern, and not the other."""
     suite = unittest.TestSuite()
     for file in sorted(peers.INTEROP.glob("*/test_*.py")):
         module_name = f"{file.parent.name}/{file.stem}"
@@ -77,7 +77,8 @@ def find(pattern):
             own = isinstance(value, type) and issubclass(value, Case)
             if own and value.__module__ == module_name and is_here(value):
                 for test in unittest.defaultTestLoader.loadTestsFromTestCase(value):
-                    if pattern in title(test):
+                    name = title(test)
+                    if pattern in name and not (without and without in name):
                         suite.addTest(test)
     return suite
 
@@ -123,10 +124,11 @@ def run(name):
 def main(arguments):
     parser = argparse.ArgumentParser(description="Interoperability tests of byname.")
     parser.add_argument("-k", metavar="TEXT", default="", help="tests whose title contains TEXT")
+    parser.add_argument("--without", metavar="TEXT", help="but none whose title contains TEXT")
     parser.add_argument("--list", action="store_true", help="list the tests and stop")
     parser.add_argument("--jobs", metavar="N", type=int, default=1, help="tests at the same time")
     options = parser.parse_args(arguments)
-    names = [title(test) for test in find(options.k)]
+    names = [title(test) for test in find(options.k, options.without)]
     if options.list:
         print("\n".join(names))
         return 0
