@@ -91,7 +91,11 @@ pub(crate) struct Site {
 impl Site {
     /// So many disks, each said to be in a server of its own, and so many replicas of a file.
     pub(crate) fn new(disks: usize, replicas: usize) -> Self {
-        let home = Home::new();
+        Self::in_home(Home::new(), disks, replicas)
+    }
+
+    /// The same by the program of a home.
+    pub(crate) fn in_home(home: Home, disks: usize, replicas: usize) -> Self {
         let socket = format!("unix://{}", home.work("run").join("f.sock").display());
         let forwarder = home.start(&["forward", "--listen", &socket], "listening");
         let replicas = replicas.to_string();

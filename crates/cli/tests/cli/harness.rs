@@ -6,7 +6,11 @@ use std::net::{TcpListener, UdpSocket};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
+
+/// The program of this revision.
+pub(crate) const THIS: &str = env!("CARGO_BIN_EXE_byname");
 
 /// Longer than any pause of the product: a head leaves a disk that refused alone for 30 s.
 const WAIT: Duration = Duration::from_secs(60);
@@ -16,11 +20,23 @@ const STEP_MAX: Duration = Duration::from_secs(20);
 /// A user's home: keys, trust and state of its own.
 pub(crate) struct Home {
     dir: tempfile::TempDir,
+    /// What its commands are executed by.
+    program: Mutex<PathBuf>,
 }
 
 impl Home {
     pub(crate) fn new() -> Self {
-        Self { dir: tempfile::tempdir().unwrap() }
+        Self::with_program(Path::new(THIS))
+    }
+
+    /// A home of who uses another program, an older one for instance.
+    pub(crate) fn with_program(program: &Path) -> Self {
+        Self { dir: tempfile::tempdir().unwrap(), program: Mutex::new(program.to_owned()) }
+    }
+
+    /// Has the next commands executed by another program.
+    pub(crate) fn upgrade(&self, program: &Path) {
+        *self.program.lock().unwrap() = program.to_owned();
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -36,7 +52,12 @@ impl Home {
 
     /// `byname` with this home and nothing else of the environment that could matter.
     pub(crate) fn byname(&self) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_byname"));
+        self.byname_of(&self.program.lock().unwrap())
+    }
+
+    /// The same by a program of one's own choice.
+    pub(crate) fn byname_of(&self, program: &Path) -> Command {
+        let mut command = Command::new(program);
         for (key, _) in std::env::vars_os() {
             let key = key.to_string_lossy().into_owned();
             if key.starts_with("BYNAME_") || key.starts_with("NDN_") || key.starts_with("XDG_") {

@@ -132,7 +132,11 @@ impl Head {
 }
 
 /// Writes one small file after the other; counts those that it was told are there.
-fn write_on(site: &Site, mut writer: Writer, (acknowledged, over): (&AtomicU64, &AtomicBool)) {
+pub(crate) fn write_on(
+    site: &Site,
+    mut writer: Writer,
+    (acknowledged, over): (&AtomicU64, &AtomicBool),
+) {
     let local = site.home.path().join("steady");
     for number in 1u64.. {
         if over.load(Ordering::Relaxed) {
@@ -153,7 +157,7 @@ fn read_on(site: &Site, over: &AtomicBool) {
 }
 
 /// Ends the writing, also when a check fails: the scope waits for it.
-struct Ending<'a>(&'a AtomicBool);
+pub(crate) struct Ending<'a>(pub(crate) &'a AtomicBool);
 
 impl Drop for Ending<'_> {
     fn drop(&mut self) {
@@ -295,7 +299,7 @@ impl Drop for Stage<'_> {
 
 /// Whatever heads of former terms wanted, disks have what the catalog says, all of it. Of who came
 /// second with a file there is what nobody has committed, and it goes: disks ask after a minute.
-fn assert_disks_agree(site: &Site) {
+pub(crate) fn assert_disks_agree(site: &Site) {
     let began = Instant::now();
     let settled_s = number("OUTAGE_SETTLED_S", 0);
     loop {

@@ -91,6 +91,7 @@ mod traces;
 mod traffic;
 mod trash;
 mod trees;
+mod upgrades;
 mod versions;
 mod watching;
 mod ways;

@@ -6,28 +6,35 @@ use crate::disks::Site;
 use crate::harness::{Daemon, Finished, noise, signal, wait_for, write};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 
 /// What a head says that has the lease.
 pub(crate) const LEADS: &str = "this head leads";
 
 /// A site with so many disks whose catalog was moved to a database.
 pub(crate) fn site_in(cluster: &Cluster, disks: usize) -> Site {
-    let mut site = Site::new(disks, 1);
+    moved_to(cluster, Site::new(disks, 1))
+}
+
+/// Moves the catalog of a site to a database.
+pub(crate) fn moved_to(cluster: &Cluster, mut site: Site) -> Site {
     site.head = None;
     let engine = format!("postgres:{}", cluster.database());
     site.home.run(&["site", "move-engine", "/lab", &engine, "--dir", "site"]).ok();
     site
 }
 
-/// A head; each has a directory of its own, as it would on a machine of its own.
 fn start_head(site: &Site, number: usize) -> Daemon {
+    site.home.start_command(head_command(site, site.home.byname(), number), "byname:/lab")
+}
+
+/// What starts a head; each has a directory of its own, as it would on a machine of its own.
+pub(crate) fn head_command(site: &Site, mut byname: Command, number: usize) -> Command {
     let dir = format!("head-{number}");
     let engine = std::fs::read_to_string(site.home.path().join("site/engine")).unwrap();
-    let mut command = site.home.byname();
-    command.args(["catalog", "--dir", &dir, "--lease", "2s", "--keep-versions", "1s"]);
-    command.args(["--connect", &site.socket]).env("BYNAME_ENGINE", engine.trim());
-    site.home.start_command(command, "byname:/lab")
+    byname.args(["catalog", "--dir", &dir, "--lease", "2s", "--keep-versions", "1s"]);
+    byname.args(["--connect", &site.socket]).env("BYNAME_ENGINE", engine.trim());
+    byname
 }
 
 #[test]
