@@ -55,4 +55,6 @@ pub use service::{BatchQueues, CatalogOrder, Handover, HeadService};
 pub use succession::Succession;
 pub use term::OnRole;
 pub use traffic::{Rates, Times};
-pub use watch::{CopyOrders, DiskWatch, ListOrder, Order, ProveOrder, RepairOrders, Watch};
+pub use watch::{
+    CopyOrders, DiskWatch, ListOrder, Order, ProveOrder, RepairOrders, Watch, has_more,
+};

@@ -250,6 +250,12 @@ fn load_step(step: u8, hundredths: u64) -> u8 {
     step.clamp(up, down)
 }
 
+/// True if a disk has dropped as much as one order names, so that there may be more for it. One
+/// that does not answer, or refuses, has time until the next round, however much it has to drop.
+pub fn has_more(command: &Command) -> bool {
+    matches!(command, Command::Dropped { contents, .. } if contents.len() == CONTENTS_MAX)
+}
+
 /// What a head looks after the disks with, during a term.
 pub(crate) struct WatchTerm {
     pub(crate) watch: Watch,
@@ -289,16 +295,16 @@ impl WatchTerm {
                 tracing::warn!(%error, "the disks cannot be read from the catalog");
                 Vec::new()
             });
-            let is_more = orders.iter().any(|order| order.contents.len() == CONTENTS_MAX);
             let wires: Vec<Vec<u8>> = orders.iter().map(|order| order.wire().to_vec()).collect();
             let replies = ask(&wires, &mut exchange, &mut connect);
-            let is_heard = replies.iter().any(|reply| matches!(reply, Reply::Data { .. }));
+            let mut is_more = false;
             for (order, reply) in orders.into_iter().zip(replies) {
                 let data = match &reply {
                     Reply::Data { wire, .. } => Some(wire.as_slice()),
                     Reply::Nack(_) | Reply::Silence => None,
                 };
                 for command in self.watch.handle(order, data, clock.unix_ns()) {
+                    is_more |= has_more(&command);
                     // If the term is over, the loop ends.
                     let _ = self.own.commands.send(command);
                 }
@@ -310,7 +316,7 @@ impl WatchTerm {
                 .prove(&mut stamp, &clock, &mut |wires| ask(wires, &mut exchange, &mut connect));
             let repairs = self
                 .repair(&mut stamp, &clock, &mut |wires| ask(wires, &mut exchange, &mut connect));
-            if !(compares || proves || repairs || is_more && is_heard) {
+            if !(compares || proves || repairs || is_more) {
                 std::thread::sleep(ROUND_PAUSE);
             }
         }

@@ -25,6 +25,9 @@ const PROVING_PAUSE: Duration = Duration::from_millis(100);
 const CONFLICT_PAUSE: Duration = Duration::from_millis(5);
 /// Pause while there is no allowance to move anything.
 const ALLOWANCE_PAUSE: Duration = Duration::from_millis(20);
+/// Pause before disks are asked again of which none has answered: a Nack comes at once, so whoever
+/// does not wait asks as often as the network can say no.
+const UNANSWERED_PAUSE: Duration = Duration::from_millis(200);
 
 impl WatchTerm {
     /// Tells the disks what their copies of the catalog lack, until nothing does, or it is time for
@@ -106,6 +109,7 @@ impl WatchTerm {
                 Reply::Data { wire, .. } => Some(wire),
                 Reply::Nack(_) | Reply::Silence => None,
             };
+            std::thread::sleep(pause_after(&replies));
             let answers = replies.into_iter().map(data);
             match self.watch.handle_repairs(orders, answers, clocks()) {
                 Ok(commands) => commands.into_iter().for_each(|command| {
@@ -181,5 +185,23 @@ impl WatchTerm {
             self.watch.handle_lists(answers, clock.unix_ns());
         }
         true
+    }
+}
+
+/// Pause after the replies to orders that are sent again until their answer is final.
+fn pause_after(replies: &[Reply]) -> Duration {
+    let is_answered = replies.iter().any(|reply| matches!(reply, Reply::Data { .. }));
+    if is_answered { Duration::ZERO } else { UNANSWERED_PAUSE }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn disks_that_answer_nothing_are_not_asked_again_at_once() {
+        let data = Reply::Data { wire: Vec::new(), trace: Vec::new() };
+        assert_eq!(pause_after(&[Reply::Nack(50), data]), Duration::ZERO);
+        assert!(pause_after(&[Reply::Nack(50), Reply::Silence]) > Duration::ZERO);
     }
 }

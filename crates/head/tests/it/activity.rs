@@ -1,8 +1,9 @@
 //! What operators are told of what a head is doing.
 
 use byname_catalog::{Command, Failure};
+use byname_head::has_more;
 use byname_packet::Interest;
-use byname_site::{DiskRefusal, DropAnswer};
+use byname_site::{CONTENTS_MAX, DiskRefusal, DropAnswer};
 use serde_json::Value;
 
 use crate::commands::create;
@@ -117,6 +118,29 @@ fn disks_are_told_with_what_they_did_not_do_and_have_to_drop() {
     assert_eq!(disk(&mut head, 1)["to_drop"], 0, "it is told with the next order");
     watch.orders(&mut || head.stamp()).unwrap();
     assert_eq!([0, 1].map(|index| disk(&mut head, index)["to_drop"].clone()), [1, 1]);
+}
+
+/// A disk that is away for long has more to drop than one order names; the head asks it every two
+/// seconds all the same, and the others with it.
+#[test]
+fn a_disk_that_is_away_hurries_nobody_however_much_it_has_to_drop() {
+    let mut head = TestHead::new();
+    let mut watch = head.watch();
+    for number in 0..CONTENTS_MAX {
+        let name = format!("f{number}");
+        put(&mut head, &name, 9000);
+        head.done(Command::Unlink { place: place(&name) });
+    }
+    head.expire(NOW_NS + 24 * 3600 * SECOND_NS);
+    let orders = watch.orders(&mut || head.stamp()).unwrap();
+    for (index, order) in orders.into_iter().enumerate() {
+        let (name, signer) = (Interest::decode(order.wire()), &head.disks[index].1.signer);
+        let answer = DropAnswer::Done { epoch: head.epoch(), load: 0, scrub: None };
+        let wire = answer.encode(name.unwrap().name.to_name().view(), signer).unwrap();
+        let is_there = index > 0;
+        let commands = watch.handle(order, is_there.then_some(&wire[..]), NOW_NS);
+        assert_eq!(commands.iter().any(has_more), is_there, "disk {index}");
+    }
 }
 
 #[test]
