@@ -1,7 +1,8 @@
 //! A head's catalog: takes the lease, executes commands in batches, one transaction a batch.
 //!
-//! It keeps nothing between two calls but its term. What a command finds is what the engine has,
-//! so a head that lost the lease, or an answer that was lost, cannot leave anything behind here.
+//! It keeps nothing between two calls but its term, and sums that rows of attempts say as well
+//! ([`crate::reserved`]). What a command finds is what the engine has, so a head that lost the
+//! lease, or an answer that was lost, cannot leave anything behind here.
 
 mod loss;
 
@@ -11,7 +12,7 @@ use crate::check::count_spaces;
 use crate::command::{Answer, Caller, Command, Request, Submission};
 use crate::command::{decode_outcome, encode_outcome};
 use crate::engine::{Engine, EngineError, Rows, Table, Transaction, Writes};
-use crate::execution::{Execution, MISSING_COUNTERS};
+use crate::execution::{Execution, MISSING_COUNTERS, Terms};
 use crate::id::{InodeId, LeaseEpoch, TransactionNumber, epoch_of, following};
 use crate::log::LogRecord;
 use crate::name::check_label;
@@ -23,6 +24,7 @@ use crate::record::{
     slot_key,
 };
 use crate::refusal::{Failure, Refusal};
+use crate::reserved::{Ledger, RESERVED_PERCENT};
 use crate::rights::Credentials;
 use crate::view::{View, read};
 
@@ -130,6 +132,8 @@ pub struct Catalog<E> {
     head: String,
     epoch: LeaseEpoch,
     kept_ns: u64,
+    reserved_percent: u8,
+    ledger: Ledger,
     /// Setbacks of the engine when the term began. With another one it is over.
     setbacks: u64,
 }
@@ -152,7 +156,19 @@ impl<E: Engine> Catalog<E> {
             Some(lease) => LeaseEpoch(following(lease.epoch.0).ok_or(Refusal::CountersExhausted)?),
         };
         take_lease(transaction, Lease { epoch, head: head.to_owned(), until_ns })?;
-        Ok(Self { engine, head: head.to_owned(), epoch, kept_ns: KEPT_NS, setbacks })
+        Ok(Self::begun(engine, head, (epoch, setbacks)))
+    }
+
+    fn begun(engine: E, head: &str, (epoch, setbacks): (LeaseEpoch, u64)) -> Self {
+        Self {
+            engine,
+            head: head.to_owned(),
+            epoch,
+            kept_ns: KEPT_NS,
+            reserved_percent: RESERVED_PERCENT,
+            ledger: Ledger::default(),
+            setbacks,
+        }
     }
 
     /// Takes the lease from whoever is seen to have it, whatever its end: the caller knows that it
@@ -178,12 +194,17 @@ impl<E: Engine> Catalog<E> {
             None => LeaseEpoch(1),
         };
         take_lease(transaction, Lease { epoch, head: head.to_owned(), until_ns })?;
-        Ok(Self { engine, head: head.to_owned(), epoch, kept_ns: KEPT_NS, setbacks })
+        Ok(Self::begun(engine, head, (epoch, setbacks)))
     }
 
     /// Sets how long versions stay for their readers that nothing leads to any more.
     pub fn keep_versions(&mut self, kept_ns: u64) {
         self.kept_ns = kept_ns;
+    }
+
+    /// Sets which share of a space's room one user may reserve, in percent; 100 is all of it.
+    pub fn bound_reserved(&mut self, percent: u8) {
+        self.reserved_percent = percent;
     }
 
     /// Keeps the lease until a later time.
@@ -232,6 +253,7 @@ impl<E: Engine> Catalog<E> {
             if outcomes.iter().any(is_conflict) && tries < TRIES_MAX {
                 continue;
             }
+            let reserved = self.ledger.changes(&batch)?;
             let writes = batch.into_writes();
             // What is refused on the word of rows is refused on that of the last ones: a head that
             // was followed by another, and does not know it yet, would find gaps in sessions.
@@ -240,9 +262,15 @@ impl<E: Engine> Catalog<E> {
                 false => transaction.commit(&writes),
             };
             match ended {
-                Ok(()) => return Ok(outcomes),
+                Ok(()) => {
+                    self.ledger.commit(reserved);
+                    return Ok(outcomes);
+                }
                 Err(EngineError::Conflict) if tries < TRIES_MAX => {}
-                Err(error) => return Err(error.into()),
+                Err(error) => {
+                    self.ledger.forget();
+                    return Err(error.into());
+                }
             }
         }
     }
@@ -272,7 +300,13 @@ impl<E: Engine> Catalog<E> {
         {
             return first.map_err(Failure::Refused);
         }
-        let mut execution = Execution::new(View::new(batch), credentials, (now_ns, self.kept_ns))?;
+        let terms = Terms {
+            kept_ns: self.kept_ns,
+            reserved_percent: self.reserved_percent,
+            ledger: &self.ledger,
+            batch,
+        };
+        let mut execution = Execution::new(credentials, now_ns, terms)?;
         let request = submission.request.as_ref();
         let outcome = ops::run(&mut execution, &submission.caller, request, &submission.command);
         let outcome =

@@ -6,30 +6,40 @@ use crate::id::{InodeId, TransactionNumber, following};
 use crate::name::{EntryName, Place};
 use crate::record::{COUNTERS_KEY, Counters, Dentry, Detail, Inode, dentry_key, inode_key};
 use crate::refusal::{Failure, Refusal};
+use crate::reserved::Ledger;
 use crate::rights::{Credentials, SEARCH};
 use crate::view::View;
+
+/// What a head has decided, for all commands of a batch.
+#[derive(Clone, Copy)]
+pub(crate) struct Terms<'a> {
+    /// Time that a version stays which nothing leads to any more.
+    pub(crate) kept_ns: u64,
+    /// Share of a space's room that one user may reserve, in percent.
+    pub(crate) reserved_percent: u8,
+    /// What users have reserved.
+    pub(crate) ledger: &'a Ledger,
+    /// What the commands before this one have changed.
+    pub(crate) batch: &'a View<'a>,
+}
 
 /// One command at work. Dropped, it changes nothing.
 pub(crate) struct Execution<'a> {
     pub(crate) view: View<'a>,
     pub(crate) caller: Credentials,
     pub(crate) now_ns: u64,
-    /// Time that a version stays which nothing leads to any more.
-    pub(crate) kept_ns: u64,
+    pub(crate) terms: Terms<'a>,
     /// Number that this transaction has if it changes anything.
     pub(crate) number: TransactionNumber,
     pub(crate) counters: Counters,
 }
 
 impl<'a> Execution<'a> {
-    pub(crate) fn new(
-        view: View<'a>,
-        caller: Credentials,
-        (now_ns, kept_ns): (u64, u64),
-    ) -> Result<Self, Failure> {
+    pub(crate) fn new(caller: Credentials, now_ns: u64, terms: Terms<'a>) -> Result<Self, Failure> {
+        let view = View::new(terms.batch);
         let counters: Counters = view.record(COUNTERS_KEY)?.ok_or(MISSING_COUNTERS)?;
         let next = following(counters.transaction).ok_or(Refusal::CountersExhausted)?;
-        Ok(Self { view, caller, now_ns, kept_ns, number: TransactionNumber(next), counters })
+        Ok(Self { view, caller, now_ns, terms, number: TransactionNumber(next), counters })
     }
 
     /// A number that nothing had before.

@@ -29,6 +29,7 @@ mod quota;
 mod rebuild;
 mod record;
 mod refusal;
+mod reserved;
 mod rights;
 mod view;
 
@@ -58,3 +59,4 @@ pub use record::{
     User, Versions, WriteLease,
 };
 pub use refusal::{Failure, Refusal};
+pub use reserved::RESERVED_PERCENT;

@@ -13,6 +13,7 @@ pub(crate) struct Candidate {
     pub(crate) id: DiskId,
     pub(crate) disk: Disk,
     pub(crate) free_bytes: u64,
+    pub(crate) reserved_bytes: u64,
 }
 
 /// Candidates that have an older version already, on different servers.
@@ -101,7 +102,7 @@ mod tests {
             load: 0,
             drain_bytes_per_s: u64::MAX,
         };
-        Candidate { id: DiskId(id), disk, free_bytes }
+        Candidate { id: DiskId(id), disk, free_bytes, reserved_bytes: 0 }
     }
 
     fn ids(chosen: &[Candidate]) -> Vec<u64> {

@@ -124,6 +124,7 @@ refusals! {
     96 NotLendable PERM "only a key that operators added lends, and only to a key of its user";
     97 BadLoan INVAL "a key is lent for a time to come, of 7 days at most";
     98 TooManyLoans AGAIN "too many of the user's keys are lent";
+    99 TooMuchReserved DQUOT "the user would reserve more than a fair share of the space's room";
 }
 
 /// A command that did not come through: refused, or the engine failed.

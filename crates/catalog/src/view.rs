@@ -48,6 +48,11 @@ impl<'a> View<'a> {
         Self { base, writes: Writes::default() }
     }
 
+    /// Rows without the changes.
+    pub(crate) fn base(&self) -> &dyn Rows {
+        self.base
+    }
+
     pub(crate) fn writes(&self) -> &Writes {
         &self.writes
     }

@@ -151,6 +151,8 @@ pub struct LeadConfig {
     pub unix_ns: u64,
     /// Time for which versions stay that were replaced.
     pub kept_ns: u64,
+    /// Share of a space's room that one user may reserve, in percent.
+    pub reserved_percent: u8,
     /// Time after which another head takes a lease that is not renewed.
     pub lease_ns: u64,
     /// How replicas are made elsewhere.
@@ -303,6 +305,7 @@ impl Head {
             certificates: certificates.clone(),
             name,
             kept_ns: config.kept_ns,
+            reserved_percent: config.reserved_percent,
             repair: config.repair,
             rates: config.rates,
             audit: Arc::new(AuditFiles::new(&directory)),

@@ -52,6 +52,7 @@ pub(crate) struct Candidate {
     /// Its name in the lease, which no other head has.
     pub(crate) name: String,
     pub(crate) kept_ns: u64,
+    pub(crate) reserved_percent: u8,
     pub(crate) repair: RepairConfig,
     /// Commands and questions that may be sent a second.
     pub(crate) rates: Rates,
@@ -95,6 +96,7 @@ impl Candidate {
             self.take_claim();
         }
         catalog.keep_versions(self.kept_ns);
+        catalog.bound_reserved(self.reserved_percent);
         (self.on_role)(true);
         Ok(Some(self.term(catalog, clocks)))
     }

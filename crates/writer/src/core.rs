@@ -16,7 +16,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use byname_catalog::id::SessionId;
-use byname_catalog::{Command, Entry};
+use byname_catalog::{Command, Entry, Refusal};
 use byname_face::CommandClock;
 use byname_packet::{Interest, Name};
 use byname_security::key::KeySigner;
@@ -124,6 +124,10 @@ pub struct WriterCore {
     slots: Option<Slots>,
     keyring: Keyring,
     jobs: BTreeMap<usize, Job>,
+    /// Files that begin when others are there: with those they would reserve too much.
+    held: Vec<(usize, Job)>,
+    /// A file has ended since what is held back was looked at.
+    has_ended: bool,
     /// Answers to the caller's commands, by their numbers.
     answers: VecDeque<(usize, Result<SiteAnswer, WriterError>)>,
     /// The same for questions.
@@ -156,6 +160,8 @@ impl WriterCore {
             slots: None,
             keyring: Keyring::new(library_seeds()),
             jobs: BTreeMap::new(),
+            held: Vec::new(),
+            has_ended: false,
             answers: VecDeque::new(),
             told: VecDeque::new(),
             events: VecDeque::new(),
@@ -257,12 +263,13 @@ impl WriterCore {
 
     /// Files in flight.
     pub fn in_flight(&self) -> usize {
-        self.jobs.len()
+        self.jobs.len() + self.held.len()
     }
 
     /// Forgets all files; what they have reserved comes back when their attempts end.
     pub fn forget(&mut self) {
         self.jobs.clear();
+        self.held.clear();
     }
 
     /// Gives up what is in flight, so that what it has reserved comes back.
@@ -270,6 +277,10 @@ impl WriterCore {
     /// # Errors
     /// What ends all files.
     pub fn stop(&mut self, now: Now) -> Result<(), WriterError> {
+        for (number, _) in std::mem::take(&mut self.held) {
+            let result = Err(WriterError::Stopped);
+            self.events.push_back(PutEvent::Done { number, result });
+        }
         let numbers: Vec<usize> = self.jobs.keys().copied().collect();
         for number in numbers {
             if let Some(job) = self.jobs.get_mut(&number) {
@@ -388,8 +399,25 @@ impl WriterCore {
                     }
                 }
                 Action::Insert { disk, pause_ms } => self.insert(number, (disk, pause_ms), now)?,
-                Action::Done(result) => self.end(number, *result),
+                Action::Done(result) => {
+                    self.end(number, *result);
+                    self.begin_held(now)?;
+                }
             }
+        }
+        Ok(())
+    }
+
+    /// Begins what was held back, since something has ended.
+    fn begin_held(&mut self, now: Now) -> Result<(), WriterError> {
+        if !self.has_ended {
+            return Ok(());
+        }
+        self.has_ended = false;
+        for (number, mut job) in std::mem::take(&mut self.held) {
+            job.begin_again();
+            self.jobs.insert(number, job);
+            self.act(number, now)?;
         }
         Ok(())
     }
@@ -420,7 +448,13 @@ impl WriterCore {
     }
 
     fn end(&mut self, number: usize, result: Result<Entry, WriterError>) {
-        let job = self.jobs.remove(&number);
+        let mut job = self.jobs.remove(&number);
+        let is_too_much = matches!(result, Err(WriterError::Refused(Refusal::TooMuchReserved)));
+        // What is in flight is a part of it, and will be there.
+        if let Some(job) = job.take_if(|_| is_too_much && !self.jobs.is_empty()) {
+            return self.held.push((number, job));
+        }
+        self.has_ended = true;
         let ticket = job.as_ref().and_then(Job::ticket);
         if let Some(content) = ticket.map(|ticket| ticket.terms().content) {
             self.producer.remove(&self.config.site, content);

@@ -65,6 +65,8 @@ enum Waiting {
 /// A file being written.
 #[derive(Debug)]
 pub(crate) struct Job {
+    /// What it begins with, unless its attempt was open already.
+    create: Option<Create>,
     keep_time: bool,
     source: Arc<Source>,
     ticket: Option<Ticket>,
@@ -85,9 +87,17 @@ pub(crate) struct Job {
 impl Job {
     /// Begins with the create. `keep_time`: the file gets the source's time of modification.
     pub(crate) fn new(create: Create, keep_time: bool, source: Arc<Source>) -> Self {
-        let mut job = Self::idle(keep_time, source);
-        job.command(Waiting::Create, Command::Create(create), Vec::new());
+        let mut job = Self { create: Some(create), ..Self::idle(keep_time, source) };
+        job.begin_again();
         job
+    }
+
+    /// Begins with the create once more, after it was refused.
+    pub(crate) fn begin_again(&mut self) {
+        if let Some(create) = self.create.clone() {
+            self.is_finished = false;
+            self.command(Waiting::Create, Command::Create(create), Vec::new());
+        }
     }
 
     /// Begins with what follows a create that came through.
@@ -100,6 +110,7 @@ impl Job {
 
     fn idle(keep_time: bool, source: Arc<Source>) -> Self {
         Self {
+            create: None,
             keep_time,
             source,
             ticket: None,

@@ -8,7 +8,6 @@
 use super::{Catalog, CatalogError};
 use crate::engine::{Engine, EngineError, Rows, Table};
 use crate::id::{InodeId, LeaseEpoch, TransactionNumber, epoch_of, epoch_start};
-use crate::ops::KEPT_NS;
 use crate::record::{COUNTERS_KEY, Counters, Dentry, Inode, LEASE_KEY, Lease, inode_key};
 use crate::refusal::Refusal;
 use crate::view::{View, decoded, prefixed, read};
@@ -45,7 +44,7 @@ impl<E: Engine> Catalog<E> {
         raise_bindings(rows, &mut view, TransactionNumber(start))?;
         let writes = view.into_writes();
         transaction.commit(&writes)?;
-        Ok(Self { engine, head: head.to_owned(), epoch, kept_ns: KEPT_NS, setbacks })
+        Ok(Self::begun(engine, head, (epoch, setbacks)))
     }
 }
 

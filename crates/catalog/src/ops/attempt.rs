@@ -2,15 +2,16 @@
 
 use crate::command::{Answer, Commit, Create, Entry, Publish, Ticket, TicketDisk};
 use crate::engine::{Rows, Span, Table};
-use crate::execution::{EntryPlace, Execution};
+use crate::execution::{EntryPlace, Execution, Terms};
 use crate::id::{ContentId, DiskId, InodeId, SessionId, Version};
 use crate::placement::{Candidate, choose, stay};
 use crate::quota::{Account, charge, credit};
 use crate::record::{
     Attempt, Checksums, Content, Detail, Disk, DiskState, DiskUsage, EMPTY_ROOT, Expiry, Inode,
-    Policy, Target, User, disk_key,
+    Limited, Policy, Subject, Target, User, disk_key,
 };
 use crate::refusal::{Failure, Refusal};
+use crate::reserved::{Room, Wish};
 use crate::rights::WRITE;
 use crate::view::decoded;
 
@@ -144,12 +145,13 @@ impl Execution<'_> {
             Detail::File(content) => content.replicas.as_slice(),
             Detail::Directory { .. } | Detail::Symlink { .. } => &[],
         };
-        let chosen = match self.place(&policy, size_max, present, content.version.0) {
+        let (chosen, room) = match self.place(&policy, size_max, present, content.version.0) {
             Err(Failure::Refused(Refusal::NoSpace)) if self.make_room(&policy, size_max)? => {
                 self.place(&policy, size_max, present, content.version.0)?
             }
             placed => placed?,
         };
+        self.check_share(&policy.space, (size_max, chosen.len()), room)?;
         let attempt = Attempt {
             user: self.caller.user.clone(),
             target,
@@ -199,14 +201,39 @@ impl Execution<'_> {
         size: u64,
         present: &[DiskId],
         seed: u64,
-    ) -> Result<Vec<Candidate>, Failure> {
+    ) -> Result<(Vec<Candidate>, Room), Failure> {
         if size == 0 {
-            return Ok(Vec::new());
+            return Ok((Vec::new(), Room::of(&[])));
         }
         let count = usize::from(policy.replica_count);
-        let candidates = self.candidates(policy, size, &[])?;
+        let mut candidates = self.takers(policy)?;
+        let room = Room::of(&candidates);
+        candidates.retain(|it| it.free_bytes >= size);
         let chosen = choose(candidates.clone(), stay(&candidates, present, count), count, seed);
-        if chosen.len() < count { Err(Refusal::NoSpace.into()) } else { Ok(chosen) }
+        if chosen.len() < count { Err(Refusal::NoSpace.into()) } else { Ok((chosen, room)) }
+    }
+
+    /// Refuses what would give the caller more of a space's room than his share, so that nobody
+    /// keeps all others from writing.
+    fn check_share(
+        &self,
+        space: &str,
+        (size, count): (u64, usize),
+        room: Room,
+    ) -> Result<(), Failure> {
+        let Terms { reserved_percent, ledger, batch, .. } = self.terms;
+        let wish = Wish { size, count, quota: None };
+        if size == 0 || self.caller.is_operator || wish.is_modest(room, reserved_percent) {
+            return Ok(());
+        }
+        let user = &self.caller.user;
+        let limited: Option<Limited> = self.view.record(&Subject::User(user.clone()).key())?;
+        let quota = limited.map(|row| row.limits.bytes).filter(|bytes| *bytes != u64::MAX);
+        let reserved = ledger.reserved_by(batch, user, space)?;
+        match (Wish { quota, ..wish }).is_granted(room, reserved, reserved_percent) {
+            true => Ok(()),
+            false => Err(Refusal::TooMuchReserved.into()),
+        }
     }
 
     /// Disks of a policy's space that take new content and have room.
@@ -239,7 +266,7 @@ impl Execution<'_> {
         let usage: DiskUsage = self.view.record(&disk_key(id))?.unwrap_or_default();
         let taken = usage.used_bytes.saturating_add(usage.reserved_bytes);
         let free_bytes = disk.capacity_bytes.saturating_sub(taken);
-        Ok(Candidate { id, disk, free_bytes })
+        Ok(Candidate { id, disk, free_bytes, reserved_bytes: usage.reserved_bytes })
     }
 
     pub(super) fn replace_disk(

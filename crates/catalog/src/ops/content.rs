@@ -62,7 +62,7 @@ impl Execution<'_> {
         if self.keep_replaced(inode, (content, size))? {
             return Ok(());
         }
-        let due_ns = self.now_ns.saturating_add(self.kept_ns);
+        let due_ns = self.now_ns.saturating_add(self.terms.kept_ns);
         self.view.mark(Table::Expiry, Expiry::Kept(content).key(due_ns));
         Ok(())
     }

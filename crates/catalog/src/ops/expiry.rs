@@ -39,7 +39,7 @@ impl Execution<'_> {
 
     /// Ends something, or says when to look again.
     pub(super) fn end(&mut self, what: Expiry) -> Result<Option<u64>, Failure> {
-        let later = self.now_ns.saturating_add(self.kept_ns);
+        let later = self.now_ns.saturating_add(self.terms.kept_ns);
         match what {
             Expiry::Attempt(content) => {
                 let attempt: Option<Attempt> = self.view.record(&content.key())?;

@@ -200,7 +200,7 @@ impl Execution<'_> {
                 self.view.delete(Table::Inode, inode_key(id));
                 return Ok(());
             }
-            let due_ns = self.now_ns.saturating_add(self.kept_ns);
+            let due_ns = self.now_ns.saturating_add(self.terms.kept_ns);
             self.view.mark(Table::Expiry, Expiry::Nameless(id).key(due_ns));
         }
         self.set_inode(id, &inode);

@@ -71,7 +71,7 @@ impl Execution<'_> {
             self.view.delete(Table::OldVersion, row.clone());
             let left = inode.versions.bytes.checked_sub(kept.content.size);
             inode.versions.bytes = left.ok_or(BAD_BYTES)?;
-            let due_ns = self.now_ns.saturating_add(self.kept_ns);
+            let due_ns = self.now_ns.saturating_add(self.terms.kept_ns);
             self.view.mark(Table::Expiry, Expiry::Kept(content).key(due_ns));
         }
         Ok(())

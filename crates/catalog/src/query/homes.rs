@@ -56,7 +56,8 @@ impl Reader<'_> {
             let free_bytes = disk.capacity_bytes.saturating_sub(taken);
             let takes = disk.is_up && disk.state == DiskState::ReadWrite;
             let is_fit = takes && disk.space == policy.space && free_bytes >= content.size;
-            let candidate = Candidate { id, disk, free_bytes };
+            let reserved_bytes = usage.reserved_bytes;
+            let candidate = Candidate { id, disk, free_bytes, reserved_bytes };
             match (content.replicas.contains(&id), without.contains(&id)) {
                 (true, false) => stay.push(candidate),
                 (false, false) if is_fit && !self.is_leaving(id, of)? => candidates.push(candidate),

@@ -2,10 +2,12 @@
 
 use byname_catalog::id::{ContentId, DiskId};
 use byname_catalog::{
-    AddDisk, Answer, AttributeChanges, Command, Policy, Refusal, Resolution, Usage,
+    AddDisk, Answer, AttributeChanges, Command, Create, Limits, Policy, PolicyChanges, Publish,
+    Refusal, Resolution, Subject, Ticket, Usage,
 };
 
-use crate::support::{TestSite, place};
+use crate::support::{HOUR_NS, TestSite, place};
+use crate::under_test::TestEngine;
 
 /// Octets that each of the two small disks takes.
 const CAPACITY: u64 = 1000;
@@ -49,8 +51,7 @@ fn what_is_replaced_again_and_again_fills_no_disk() {
     }
     site.put("anna", "d/other", 600);
     assert!(is_kept(&site, disk, all[19]), "what has a name stays");
-    let used: Usage =
-        site.reader("op").usage(&byname_catalog::Subject::Space("small".into())).unwrap().0;
+    let used: Usage = site.reader("op").usage(&Subject::Space("small".into())).unwrap().0;
     assert_eq!(used.bytes, 900);
 }
 
@@ -70,4 +71,146 @@ fn what_is_held_or_has_a_name_or_would_not_be_enough_stays() {
     assert!(!is_kept(&site, disk, first) && is_kept(&site, disk, second));
     site.commit("bert", &ticket, 500).unwrap();
     assert_eq!(site.create("bert", "d/h", 500), Err(Refusal::NoSpace), "nothing can go");
+}
+
+const GIB: u64 = 1 << 30;
+/// Room of the three disks of a site.
+const ROOM: u64 = 3 << 40;
+
+/// A site with a directory for all whose files have one replica.
+fn large_site() -> (TestSite, TestEngine) {
+    let (mut site, engine) = TestSite::in_memory();
+    site.mkdir("op", "d").unwrap();
+    let changes = AttributeChanges { mode: Some(0o777), ..AttributeChanges::default() };
+    site.run("op", Command::SetAttributes { place: place("d"), changes }).unwrap();
+    let policy = Policy { space: "main".into(), replica_count: 1, receipt_count: 1 };
+    site.run("op", Command::SetPolicy { place: place("d"), policy }).unwrap();
+    (site, engine)
+}
+
+/// Begins files of a size as long as this user may.
+fn begin_all(site: &mut TestSite, user: &str, size: u64) -> Vec<Ticket> {
+    let mut tickets = Vec::new();
+    loop {
+        match site.create(user, &format!("d/{user}{}", tickets.len()), size) {
+            Ok(ticket) => tickets.push(ticket),
+            Err(refusal) => {
+                assert_eq!(refusal, Refusal::TooMuchReserved);
+                return tickets;
+            }
+        }
+    }
+}
+
+/// Who says that files will be huge keeps half of the room for the others, whoever leads.
+#[test]
+fn one_user_reserves_half_of_the_room_that_others_have_left() {
+    let (mut site, engine) = large_site();
+    let size = ROOM / 12;
+    let of_anna = begin_all(&mut site, "anna", size);
+    assert_eq!(of_anna.len(), 6);
+    let of_bert = begin_all(&mut site, "bert", size);
+    assert_eq!(of_bert.len(), 3, "half of the other half");
+    site.take_over(std::sync::Arc::new(engine));
+    let too_much = Err(Refusal::TooMuchReserved);
+    assert_eq!(site.create("anna", "d/more", 1), too_much);
+    assert_eq!(site.create("bert", "d/more", size), too_much);
+    // What is there, or given up, or has ended is not reserved any more.
+    site.commit("bert", &of_bert[0], 0).unwrap();
+    site.create("bert", "d/again", size).unwrap();
+    site.run("anna", Command::Abort { content: of_anna[0].content }).unwrap();
+    site.create("bert", "d/yet-again", size / 4).unwrap();
+    assert_eq!(site.create("anna", "d/more", 1), too_much);
+    site.pass(2 * HOUR_NS);
+    assert_eq!(begin_all(&mut site, "anna", size).len(), 6);
+}
+
+#[test]
+fn operators_and_who_has_a_quota_reserve_more_and_so_does_everybody_if_it_is_wished() {
+    let (mut site, _) = large_site();
+    let size = ROOM / 24;
+    assert_eq!(begin_all(&mut site, "anna", size).len(), 12);
+    for number in 0..7 {
+        site.create("op", &format!("d/of-op{number}"), size).unwrap();
+    }
+    let limits = |bytes| {
+        let subject = Subject::User("anna".into());
+        Command::SetLimits { subject, limits: Limits { bytes, ..Limits::NONE } }
+    };
+    site.run("op", limits(14 * size)).unwrap();
+    site.create("anna", "d/one-more", size).unwrap();
+    site.run("op", limits(u64::MAX)).unwrap();
+    assert_eq!(site.create("anna", "d/another", size), Err(Refusal::TooMuchReserved));
+    site.catalog.bound_reserved(100);
+    site.create("anna", "d/another", size).unwrap();
+    site.catalog.bound_reserved(1);
+    assert_eq!(site.create("bert", "d/large", 5 * GIB), Err(Refusal::TooMuchReserved));
+    site.create("bert", "d/small", GIB).unwrap();
+}
+
+/// Rewriting reserves room, though it counts for nobody's quota.
+#[test]
+fn who_rewrites_a_file_many_times_at_once_reserves_no_more_than_his_quota() {
+    let (mut site, _) = large_site();
+    let size = ROOM / 6;
+    site.put("anna", "d/f", size);
+    let bytes = size;
+    let limits = Limits { bytes, ..Limits::NONE };
+    let subject = Subject::User("anna".into());
+    site.run("op", Command::SetLimits { subject, limits }).unwrap();
+    for _ in 0..2 {
+        site.create("anna", "d/f", size).unwrap();
+    }
+    assert_eq!(site.create("anna", "d/f", size), Err(Refusal::TooMuchReserved));
+}
+
+/// What is decided follows what is reserved, command by command and within a batch.
+#[test]
+fn what_is_reserved_is_known_after_each_command_and_within_a_batch() {
+    let (mut site, _) = large_site();
+    let unit = ROOM / 48;
+    let (mut random, mut open) = (1_u64, Vec::<(&str, u64, Ticket)>::new());
+    for step in 0..120 {
+        random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963);
+        let (user, draw) = (["anna", "bert"][(random >> 40) as usize % 2], random >> 41);
+        let units = |user: &str| -> u64 {
+            open.iter().filter(|(of, ..)| *of == user).map(|(_, units, _)| units).sum()
+        };
+        if draw % 3 == 0 && !open.is_empty() {
+            let (user, _, ticket) = open.remove(draw as usize / 3 % open.len());
+            match draw / 64 % 2 {
+                0 => drop(site.run(user, Command::Abort { content: ticket.content }).unwrap()),
+                _ => drop(site.commit(user, &ticket, 0).unwrap()),
+            }
+            continue;
+        }
+        let (own, all, wanted) = (units(user), units("anna") + units("bert"), 1 + draw / 3 % 4);
+        let is_fair = 2 * (own + wanted) <= 48 - all + own;
+        let created = site.create(user, &format!("d/{step}"), wanted * unit);
+        assert_eq!(created.is_ok(), is_fair, "{step}: {user} has {own} of {all}, wants {wanted}");
+        if let Ok(ticket) = created {
+            open.push((user, wanted, ticket));
+        }
+    }
+    for (user, _, ticket) in open {
+        site.run(user, Command::Abort { content: ticket.content }).unwrap();
+    }
+    let batch: Vec<_> = (0..5)
+        .map(|slot| {
+            let create = Create {
+                place: place(&format!("d/batch{slot}")),
+                mode: 0o644,
+                size_max: ROOM / 8,
+                publish: Publish::AtCommit,
+                exclusive: false,
+                policy: PolicyChanges::default(),
+            };
+            site.submission_in("anna", slot, Command::Create(create))
+        })
+        .collect();
+    let answers = site.catalog.execute(site.now_ns, &batch).unwrap();
+    assert_eq!(
+        answers.iter().map(Result::is_ok).collect::<Vec<_>>(),
+        [true, true, true, true, false]
+    );
 }

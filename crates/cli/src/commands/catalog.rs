@@ -6,6 +6,7 @@ use crate::exit::{Code, Failure, Outcome};
 use crate::output;
 use crate::typed::endpoint;
 use crate::{forwarders, notify, settings};
+use byname_catalog::RESERVED_PERCENT;
 use byname_head::{EngineAddress, Head, HeadServer, LeadConfig, Rates, RepairConfig};
 use byname_io::Clock;
 use byname_keychain::Keychain;
@@ -68,6 +69,12 @@ pub(crate) struct Args {
     /// The same for a door, for all its users.
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u64).range(1..))]
     door_rate: Option<u64>,
+    /// Share of a space's room that a user without a quota may have reserved, in percent of what
+    /// others have left, for files that are not there yet; 100 is all of it. The same for all heads
+    /// of a site.
+    #[arg(long, value_name = "PERCENT", default_value_t = RESERVED_PERCENT,
+        value_parser = clap::value_parser!(u8).range(1..=100))]
+    reserve_max: u8,
     /// Serve metrics for Prometheus at http://ADDRESS/metrics.
     #[arg(long, value_name = "ADDRESS:PORT")]
     metrics: Option<SocketAddr>,
@@ -86,6 +93,8 @@ pub(crate) struct Times {
     pub(crate) repair_rate: u64,
     /// Commands and questions that may be sent a second.
     pub(crate) rates: Rates,
+    /// Share of a space's room that one user may reserve, in percent.
+    pub(crate) reserved_percent: u8,
 }
 
 impl Times {
@@ -94,7 +103,8 @@ impl Times {
         let (lease, repair) = (LEASE, RepairConfig::default());
         let repair_after = Duration::from_nanos(repair.after_ns);
         let repair_rate = repair.bytes_per_s;
-        Self { keep_versions, lease, repair_after, repair_rate, rates: Rates::default() }
+        let (rates, reserved_percent) = (Rates::default(), RESERVED_PERCENT);
+        Self { keep_versions, lease, repair_after, repair_rate, rates, reserved_percent }
     }
 }
 
@@ -102,7 +112,8 @@ impl Args {
     fn times(&self) -> Times {
         let Self { keep_versions, lease, repair_after, repair_rate, .. } = *self;
         let rates = Rates { user: self.user_rate, door: self.door_rate };
-        Times { keep_versions, lease, repair_after, repair_rate, rates }
+        let reserved_percent = self.reserve_max;
+        Times { keep_versions, lease, repair_after, repair_rate, rates, reserved_percent }
     }
 }
 
@@ -143,11 +154,7 @@ pub(crate) fn run(args: &Args, paths: &Paths) -> Outcome {
 }
 
 /// The head's server, with the link that readers and users give.
-pub(crate) fn open(
-    profile: &Profile,
-    head: Head,
-    Times { keep_versions, lease, repair_after, repair_rate, rates }: Times,
-) -> Outcome<(HeadServer, Link)> {
+pub(crate) fn open(profile: &Profile, head: Head, times: Times) -> Outcome<(HeadServer, Link)> {
     let name = head.site().view().to_name();
     let keychain = Keychain::open(&profile.paths().keys)?;
     let shown = output::name(name.view());
@@ -161,7 +168,8 @@ pub(crate) fn open(
     let key = Some(identity.certificate.key_id());
     let link = Link { key, ..Link::of_name(name) };
     let nanoseconds = |span: Duration| u64::try_from(span.as_nanos()).unwrap_or(u64::MAX);
-    let (kept_ns, lease_ns) = (nanoseconds(keep_versions), nanoseconds(lease));
+    let Times { rates, reserved_percent, .. } = times;
+    let (kept_ns, lease_ns) = (nanoseconds(times.keep_versions), nanoseconds(times.lease));
     let on_role = Box::new(|leads: bool| {
         output::err_line(if leads {
             "this head leads"
@@ -169,9 +177,11 @@ pub(crate) fn open(
             "this head does not lead any more"
         });
     });
-    let repair = RepairConfig { bytes_per_s: repair_rate, after_ns: nanoseconds(repair_after) };
+    let after_ns = nanoseconds(times.repair_after);
+    let repair = RepairConfig { bytes_per_s: times.repair_rate, after_ns };
     let unix_ns = Clock::new().unix_ns();
-    let config = LeadConfig { unix_ns, kept_ns, lease_ns, repair, rates, on_role };
+    let config =
+        LeadConfig { unix_ns, kept_ns, reserved_percent, lease_ns, repair, rates, on_role };
     let server = head.lead(Arc::new(identity.signer), certificates, config)?;
     Ok((server, link))
 }

@@ -71,6 +71,7 @@ mod refusals;
 mod relay;
 mod remote;
 mod remotes;
+mod reserving;
 mod resizing;
 mod rollback;
 mod row_damages;

@@ -239,3 +239,25 @@ fn a_writer_that_ends_ends_its_session() {
         std::thread::sleep(std::time::Duration::from_millis(5));
     }
 }
+
+/// What one user may reserve at a time is little here: files wait for those before them.
+#[test]
+fn files_that_would_reserve_too_much_at_once_are_written_one_after_the_other() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut running = start(3, Faults::default());
+    running.make_ordinary(8 << 30);
+    let mut writer = connect(&mut running).unwrap();
+    let source = file(directory.path(), "f", &octets(5000));
+    let put = |number: usize, size_max: u64| {
+        let create = create(&format!("f{number}"), size_max);
+        Put { create, keep_time: false, source: source.clone() }
+    };
+    // Two replicas of two of them are half of the room.
+    let puts = (0..7).map(|number| put(number, 3 << 30)).collect();
+    let results = put_all(&mut writer, puts);
+    assert!(results.iter().all(Result::is_ok), "{results:?}");
+    // Alone, too.
+    let results = put_all(&mut writer, vec![put(7, 7 << 30)]);
+    let too_much = Err(WriterError::Refused(Refusal::TooMuchReserved));
+    assert_eq!(format!("{results:?}"), format!("{:?}", [too_much as Result<(), _>]));
+}

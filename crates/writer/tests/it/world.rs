@@ -125,6 +125,36 @@ impl Running {
     }
 }
 
+impl Running {
+    /// Makes anna no operator, and all disks so large.
+    pub(crate) fn make_ordinary(&self, capacity_bytes: u64) {
+        let catalog = self.catalog.lock().unwrap();
+        let disks = Reader::new(catalog.engine(), &Caller::Head).unwrap().disks().unwrap();
+        for (disk, _) in disks {
+            let changes =
+                DiskChanges { capacity_bytes: Some(capacity_bytes), ..DiskChanges::default() };
+            let command_of_head = Command::SetDisk { disk, changes };
+            let caller = Caller::Head;
+            command(&catalog, Submission { caller, request: None, command: command_of_head })
+                .unwrap();
+        }
+        let caller = Caller::User("anna".to_owned());
+        let open =
+            Submission { caller: caller.clone(), request: None, command: Command::OpenSession };
+        let Ok(Answer::Session { session, .. }) = command(&catalog, open) else {
+            panic!("a session")
+        };
+        let request =
+            Some(byname_catalog::Request { session, slot: 0, sequence: 1, digest: [0; 32] });
+        let set = Command::SetUser {
+            user: "anna".to_owned(),
+            groups: vec!["cms".to_owned()],
+            is_operator: false,
+        };
+        command(&catalog, Submission { caller, request, command: set }).unwrap();
+    }
+}
+
 fn command(catalog: &Catalog<MemoryEngine>, submission: Submission) -> Result<Answer, Refusal> {
     match catalog.execute(1, &[submission]).unwrap().remove(0) {
         Ok(answer) => Ok(answer),

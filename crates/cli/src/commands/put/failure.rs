@@ -66,6 +66,10 @@ fn refused(name: &Name, refusal: Refusal) -> Failure {
             failure.hint(format!("name the file in it: {last}/…"))
         }
         Refusal::NoSpace => failure.hint("disks and their room: byname site disk ls"),
+        Refusal::TooMuchReserved => failure.hint(
+            "wait until what this user writes at the same time is there; an operator can let a \
+             user reserve more: byname site quota set user:NAME --bytes SIZE",
+        ),
         Refusal::Leased | Refusal::LeaseLost => {
             let name = output::name(name.view());
             failure.hint(format!("who has it: byname site lease ls {name}"))
