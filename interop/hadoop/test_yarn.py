@@ -21,7 +21,7 @@ SHELL = "org.apache.hadoop.fs.FsShell"
 EXAMPLES = "org.apache.hadoop.examples.ExampleDriver"
 LINES, RECORDS = 2000, 20_000
 JOB = pathlib.Path(__file__).resolve().parent / "spark_on_yarn.py"
-JOB_S = 240
+JOB_S = 480
 # Of spark_on_yarn.py.
 COUNTS = "0,6667\n1,6667\n2,6666\n"
 WORDS = {"of": 5000, "many": 5000, **{f"word{at}": 5000 // 7 + (at < 5000 % 7) for at in range(7)}}
@@ -31,7 +31,7 @@ class Yarn(Case):
     """Not in CI: its daemons are large."""
 
     needs = ("spark", "hdfs", "hadoop-versions")
-    limit_s = 900
+    limit_s = 1500
 
     def setUp(self):
         built = pathlib.Path(nodes.byname_binary() or "").parent / "java/maven"
