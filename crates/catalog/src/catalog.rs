@@ -308,6 +308,7 @@ impl<E: Engine> Catalog<E> {
         };
         let mut execution = Execution::new(credentials, now_ns, terms)?;
         let request = submission.request.as_ref();
+        execution.session = request.map(|request| request.session);
         let outcome = ops::run(&mut execution, &submission.caller, request, &submission.command);
         let outcome =
             outcome.and_then(|answer| judge(&mut execution.view, now_ns).map(|()| answer));

@@ -1,8 +1,8 @@
 //! One command at work: rows as it sees them, the names it acts under, the numbers it takes.
 
-use crate::attached::check_attached;
+use crate::attached::check_way;
 use crate::engine::{EngineError, Table};
-use crate::id::{InodeId, TransactionNumber, following};
+use crate::id::{InodeId, SessionId, TransactionNumber, following};
 use crate::name::{EntryName, Place};
 use crate::record::{COUNTERS_KEY, Counters, Dentry, Detail, Inode, dentry_key, inode_key};
 use crate::refusal::{Failure, Refusal};
@@ -27,6 +27,8 @@ pub(crate) struct Terms<'a> {
 pub(crate) struct Execution<'a> {
     pub(crate) view: View<'a>,
     pub(crate) caller: Credentials,
+    /// The session that the command came in.
+    pub(crate) session: Option<SessionId>,
     pub(crate) now_ns: u64,
     pub(crate) terms: Terms<'a>,
     /// Number that this transaction has if it changes anything.
@@ -39,7 +41,8 @@ impl<'a> Execution<'a> {
         let view = View::new(terms.batch);
         let counters: Counters = view.record(COUNTERS_KEY)?.ok_or(MISSING_COUNTERS)?;
         let next = following(counters.transaction).ok_or(Refusal::CountersExhausted)?;
-        Ok(Self { view, caller, now_ns, terms, number: TransactionNumber(next), counters })
+        let number = TransactionNumber(next);
+        Ok(Self { view, caller, session: None, now_ns, terms, number, counters })
     }
 
     /// A number that nothing had before.
@@ -68,7 +71,22 @@ impl<'a> Execution<'a> {
     /// The inode at a place.
     pub(crate) fn object(&self, place: &Place) -> Result<(InodeId, Inode), Failure> {
         let Walked { id, inode, .. } = walk(&self.view, &self.caller, place.base, &place.names)?;
+        if place.names.is_empty() && !inode.is_directory() {
+            self.check_known(id, &inode)?;
+        }
         Ok((id, inode))
+    }
+
+    /// Checks that the caller may name a file by its number. Numbers are no secret, and no file
+    /// knows the directories it is in: so it has to be his own, or his session has come by its
+    /// names before, when it took the lease.
+    fn check_known(&self, id: InodeId, inode: &Inode) -> Result<(), Failure> {
+        if self.caller.owns(inode) {
+            return Ok(());
+        }
+        let lease = self.lease_of(id)?;
+        let is_leased = lease.is_some_and(|lease| Some(lease.session) == self.session);
+        if is_leased { Ok(()) } else { Err(Refusal::AccessDenied.into()) }
     }
 
     /// The directory that has or shall have the last name of a place. A place without names is an
@@ -115,7 +133,8 @@ pub(crate) struct Walked {
     pub(crate) placed: TransactionNumber,
 }
 
-/// The inode that names lead to.
+/// The inode that names lead to. Whoever begins at a directory's number needs the rights that its
+/// path takes.
 pub(crate) fn walk(
     view: &View<'_>,
     caller: &Credentials,
@@ -125,7 +144,7 @@ pub(crate) fn walk(
     let read = |id: InodeId| view.record::<Inode>(&inode_key(id));
     let (mut id, mut inode) = (base, read(base)?.ok_or(Refusal::NotFound)?);
     if base != InodeId::ROOT && inode.is_directory() {
-        check_attached(view, (base, &inode))?;
+        check_way(view, caller, (base, &inode))?;
     }
     let mut placed = TransactionNumber::default();
     for name in names {

@@ -64,7 +64,7 @@ impl Execution<'_> {
         Ok(Answer::Done)
     }
 
-    pub(super) fn lease_of(&self, file: InodeId) -> Result<Option<WriteLease>, Failure> {
+    pub(crate) fn lease_of(&self, file: InodeId) -> Result<Option<WriteLease>, Failure> {
         Ok(self.view.record(&inode_key(file))?)
     }
 

@@ -4,7 +4,8 @@
 use std::path::Path;
 
 use byname_catalog::{
-    Acl, Answer, AttributeChanges, Command, Entry, Place, Publish, Refusal, SetAcl,
+    Acl, Answer, AttributeChanges, Command, Create, Entry, EntryName, Place, PolicyChanges,
+    Publish, Refusal, Rename, SetAcl,
 };
 use proptest::prelude::*;
 use rustix::fs::{self as system, Mode, XattrFlags};
@@ -128,6 +129,68 @@ fn a_group_that_is_taken_away_counts_no_more_in_an_open_session() {
     assert_eq!(site.mkdir("anna", "d/b").map(drop), Err(Refusal::AccessDenied));
     site.run("op", groups(&["physics"])).unwrap();
     site.mkdir("anna", "d/b").unwrap();
+}
+
+/// Numbers are no secret: they are in the names of content, and are counted upwards.
+#[test]
+fn a_number_leads_past_no_directory_that_is_shut() {
+    let mut site = site();
+    for path in ["cms", "cms/open", "cms/open/deep"] {
+        site.mkdir("op", path).unwrap();
+        let changes = AttributeChanges { mode: Some(0o777), ..AttributeChanges::default() };
+        site.run("op", Command::SetAttributes { place: place(path), changes }).unwrap();
+    }
+    let file = site.put("op", "cms/open/f", 10).inode;
+    let mode = |bits| AttributeChanges { mode: Some(bits), ..AttributeChanges::default() };
+    let set_mode = |path, bits| Command::SetAttributes { place: place(path), changes: mode(bits) };
+    site.run("op", set_mode("cms/open/f", 0o666)).unwrap();
+    let [open, deep] = ["cms/open", "cms/open/deep"].map(|path| site.entry(path).unwrap().id);
+    let below = |id, name: &str| Place::entry(id, EntryName::new(name.as_bytes()).unwrap());
+    let write = |place| {
+        Command::Create(Create {
+            place,
+            mode: 0o644,
+            size_max: 1,
+            publish: Publish::AtCommit,
+            exclusive: false,
+            policy: PolicyChanges::default(),
+        })
+    };
+    let rename = |from, to| Command::Rename(Rename { from, to, no_replace: false });
+    let commands = [
+        Command::MakeDirectory { place: below(open, "new"), mode: 0o755 },
+        Command::RemoveAll { place: below(open, "deep") },
+        Command::Unlink { place: below(open, "f") },
+        write(below(open, "g")),
+        write(below(deep, "g")),
+        write(Place::inode(file)),
+        rename(below(open, "f"), place("out/f")),
+        rename(place("out/own"), below(deep, "own")),
+        Command::Link { existing: Place::inode(file), place: place("out/l") },
+        Command::Lease { place: Place::inode(file) },
+    ];
+    site.mkdir("op", "out").unwrap();
+    site.run("op", set_mode("out", 0o777)).unwrap();
+    site.put("anna", "out/own", 1);
+    for shut in ["u::rwx,g::rwx,o::---", "u::rwx,u:anna:---,g::rwx,m::rwx,o::rwx"] {
+        set(&mut site, "cms", shut);
+        for command in &commands {
+            let refused = site.run("anna", command.clone());
+            assert_eq!(refused, Err(Refusal::AccessDenied), "{command:?} at {shut}");
+        }
+        assert!(site.reader("anna").list(&Place::inode(deep), None, 9).is_err());
+    }
+    // Who may go through acts by number as by name; by that of a file only who owns or leases it.
+    set(&mut site, "cms", "u::rwx,g::rwx,o::r-x");
+    site.run("anna", commands[0].clone()).unwrap();
+    assert_eq!(site.run("anna", write(Place::inode(file))), Err(Refusal::AccessDenied));
+    site.run("anna", Command::Lease { place: place("cms/open/f") }).unwrap();
+    set(&mut site, "cms", "u::rwx,g::rwx,o::---");
+    assert!(matches!(site.run("anna", write(Place::inode(file))), Ok(Answer::Ticket(_))));
+    site.run("anna", Command::EndLease { place: Place::inode(file) }).unwrap();
+    assert_eq!(site.run("anna", write(Place::inode(file))), Err(Refusal::AccessDenied));
+    let own = site.entry("out/own").unwrap().id;
+    assert!(matches!(site.run("anna", write(Place::inode(own))), Ok(Answer::Ticket(_))));
 }
 
 #[test]
