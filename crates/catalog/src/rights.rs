@@ -1,6 +1,6 @@
 //! Rights by names: POSIX modes for the user and groups that a command comes from.
 
-use crate::record::{Inode, TrashItem};
+use crate::record::{Inode, Kind, TrashItem};
 use crate::refusal::Refusal;
 
 /// Permission to read.
@@ -83,5 +83,13 @@ impl Credentials {
             return Err(Refusal::NotOwner);
         }
         Ok(())
+    }
+
+    /// Checks that a file may be given another name. Its owner pays for it as long as it has any:
+    /// so it takes what would do the same by a copy, as Linux has it (`fs.protected_hardlinks`).
+    pub(crate) fn check_link(&self, inode: &Inode) -> Result<(), Refusal> {
+        let is_plain = inode.kind() == Kind::File && inode.mode & (SET_USER | SET_GROUP) == 0;
+        let may_copy = is_plain && self.check(inode, READ | WRITE).is_ok();
+        if self.owns(inode) || may_copy { Ok(()) } else { Err(Refusal::NotOwner) }
     }
 }

@@ -63,6 +63,7 @@ impl Execution<'_> {
         if inode.is_directory() {
             return Err(Refusal::LinkToDirectory.into());
         }
+        self.caller.check_link(&inode)?;
         if inode.link_count == 0 || self.view.has(Table::Trash, &inode_key(id))? {
             return Err(Refusal::NotFound.into());
         }

@@ -477,6 +477,11 @@ impl Model {
         if self.nodes[id].kind == Kind::Directory {
             return Err(Refusal::LinkToDirectory);
         }
+        let node = &self.nodes[id];
+        let is_plain = node.kind == Kind::File && node.mode & 0o6000 == 0;
+        if !(who.owns(node) || is_plain && who.may(node, 6).is_ok()) {
+            return Err(Refusal::NotOwner);
+        }
         if self.nodes[id].tree != self.nodes[parent].tree {
             return Err(Refusal::OtherTree);
         }

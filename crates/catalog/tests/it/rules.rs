@@ -322,6 +322,42 @@ fn a_tree_has_a_quota_of_its_own_and_keeps_it_when_it_moves() {
     assert_eq!(site.run("op", link), Err(Refusal::OtherTree));
 }
 
+/// A file counts for its owner as long as it has a name, so not everybody gives it another one.
+#[test]
+fn who_may_not_read_and_write_a_file_gives_it_no_other_name() {
+    let mut site = site();
+    for path in ["d", "hers"] {
+        site.mkdir("op", path).unwrap();
+        let changes = AttributeChanges { mode: Some(0o777), ..AttributeChanges::default() };
+        site.run("op", Command::SetAttributes { place: place(path), changes }).unwrap();
+    }
+    site.put("anna", "d/f", 10);
+    let target = Command::MakeSymlink { place: place("d/s"), target: b"f".to_vec() };
+    site.run("anna", target).unwrap();
+    let link = |of: &str| Command::Link { existing: place(of), place: place("hers/l") };
+    for (user, mode, may) in [
+        ("bert", 0o644, false),
+        ("bert", 0o622, false),
+        ("bert", 0o666, true),
+        ("bert", 0o4666, false),
+        ("bert", 0o2666, false),
+        ("anna", 0o000, true),
+        ("op", 0o000, true),
+    ] {
+        let changes = AttributeChanges { mode: Some(mode), ..AttributeChanges::default() };
+        site.run("op", Command::SetAttributes { place: place("d/f"), changes }).unwrap();
+        let made = site.run(user, link("d/f"));
+        if may {
+            made.unwrap();
+            site.run("op", Command::Unlink { place: place("hers/l") }).unwrap();
+        } else {
+            assert_eq!(made, Err(Refusal::NotOwner), "{user} at {mode:o}");
+        }
+    }
+    assert_eq!(site.run("bert", link("d/s")), Err(Refusal::NotOwner), "a link of anna's");
+    site.run("anna", link("d/s")).unwrap();
+}
+
 /// Truncation to nothing is a version; anything else is content.
 #[test]
 fn truncating_makes_a_version_without_octets() {
