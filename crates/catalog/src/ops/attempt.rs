@@ -5,7 +5,7 @@ use crate::engine::{Rows, Span, Table};
 use crate::execution::{EntryPlace, Execution, Terms};
 use crate::id::{ContentId, DiskId, InodeId, SessionId, Version};
 use crate::placement::{Candidate, choose, stay};
-use crate::quota::{Account, charge, credit};
+use crate::quota::{Account, charge, credit, judge};
 use crate::record::{
     Attempt, Checksums, Content, Detail, Disk, DiskState, DiskUsage, EMPTY_ROOT, Expiry, Inode,
     Limited, Policy, Subject, Target, User, disk_key,
@@ -145,14 +145,7 @@ impl Execution<'_> {
             Detail::File(content) => content.replicas.as_slice(),
             Detail::Directory { .. } | Detail::Symlink { .. } => &[],
         };
-        let (chosen, room) = match self.place(&policy, size_max, present, content.version.0) {
-            Err(Failure::Refused(Refusal::NoSpace)) if self.make_room(&policy, size_max)? => {
-                self.place(&policy, size_max, present, content.version.0)?
-            }
-            placed => placed?,
-        };
-        self.check_share(&policy.space, (size_max, chosen.len()), room)?;
-        let attempt = Attempt {
+        let mut attempt = Attempt {
             user: self.caller.user.clone(),
             target,
             owner: inode.owner.clone(),
@@ -162,7 +155,7 @@ impl Execution<'_> {
             size_max,
             policy,
             policy_is_own: !create.policy.is_empty(),
-            disks: chosen.iter().map(|candidate| candidate.id).collect(),
+            disks: Vec::new(),
             replaced: Vec::new(),
             expires_ns: self.now_ns.saturating_add(ATTEMPT_NS),
             lease,
@@ -170,6 +163,7 @@ impl Execution<'_> {
         };
         let account = Account::of_attempt(&attempt);
         charge(&mut self.view, &account, attempt.reserved())?;
+        attempt.disks = self.place_or_make_room(&attempt, present, content)?;
         for disk in &attempt.disks {
             let change = DiskBooking { add_reserved: size_max, ..DiskBooking::default() };
             self.book_disk(*disk, change)?;
@@ -177,6 +171,28 @@ impl Execution<'_> {
         self.view.mark(Table::Expiry, Expiry::Attempt(content).key(attempt.expires_ns));
         self.view.set(content.key(), &attempt);
         self.ticket(content, &attempt)
+    }
+
+    /// Disks for what has been charged. Room is looked for only for who may have it.
+    fn place_or_make_room(
+        &mut self,
+        attempt: &Attempt,
+        present: &[DiskId],
+        content: ContentId,
+    ) -> Result<Vec<DiskId>, Failure> {
+        let (policy, size, seed) = (&attempt.policy, attempt.size_max, content.version.0);
+        let (chosen, room) = match self.place(policy, size, present, seed) {
+            Err(Failure::Refused(Refusal::NoSpace)) => {
+                judge(&mut self.view, self.now_ns)?;
+                if !self.make_room(policy, size)? {
+                    return Err(Refusal::NoSpace.into());
+                }
+                self.place(policy, size, present, seed)?
+            }
+            placed => placed?,
+        };
+        self.check_share(&policy.space, (size, chosen.len()), room)?;
+        Ok(chosen.iter().map(|candidate| candidate.id).collect())
     }
 
     fn ticket(&self, content: ContentId, attempt: &Attempt) -> Result<Answer, Failure> {

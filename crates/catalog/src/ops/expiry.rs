@@ -55,18 +55,33 @@ impl Execution<'_> {
                 if self.view.has_any(Table::Hold, &content.key())? {
                     return Ok(Some(later));
                 }
-                if self.view.has(Table::OldVersion, &content.key())? {
-                    return Ok(None);
-                }
-                if let Some(kept) = self.view.record::<KeptVersion>(&content.key())? {
-                    self.view.delete(Table::Kept, content.key());
-                    self.drop_replicas(content.inode, &kept.content)?;
-                }
+                self.end_kept(content)?;
             }
             Expiry::Nameless(inode) => return self.end_nameless(inode, later),
             Expiry::Session(session) => return self.end_session(session),
         }
         Ok(None)
+    }
+
+    /// Ends a version that nothing leads to, whoever holds it. Rows of those who do go with their
+    /// sessions.
+    pub(super) fn end_held(&mut self, what: Expiry) -> Result<(), Failure> {
+        match what {
+            Expiry::Kept(content) => self.end_kept(content),
+            Expiry::Nameless(inode) => self.forget_nameless(inode),
+            Expiry::Attempt(_) | Expiry::Session(_) => Ok(()),
+        }
+    }
+
+    fn end_kept(&mut self, content: ContentId) -> Result<(), Failure> {
+        if self.view.has(Table::OldVersion, &content.key())? {
+            return Ok(());
+        }
+        if let Some(kept) = self.view.record::<KeptVersion>(&content.key())? {
+            self.view.delete(Table::Kept, content.key());
+            self.drop_replicas(content.inode, &kept.content)?;
+        }
+        Ok(())
     }
 
     /// A file without names goes when nobody reads or writes it any more.
@@ -76,7 +91,11 @@ impl Execution<'_> {
         if is_held || self.view.has_any(Table::Attempt, &key)? {
             return Ok(Some(later));
         }
-        if let Some(inode) = self.view.record::<Inode>(&key)? {
+        self.forget_nameless(id).map(|()| None)
+    }
+
+    fn forget_nameless(&mut self, id: InodeId) -> Result<(), Failure> {
+        if let Some(inode) = self.view.record::<Inode>(&inode_key(id))? {
             if let Some(content) = inode.content() {
                 self.drop_replicas(id, content)?;
             }
@@ -84,7 +103,7 @@ impl Execution<'_> {
             self.forget_lease(id)?;
             self.forget_inode(id)?;
         }
-        Ok(None)
+        Ok(())
     }
 
     fn end_session(&mut self, id: SessionId) -> Result<Option<u64>, Failure> {

@@ -10,6 +10,7 @@ use crate::record::{
     user_session_key, user_sessions_prefix,
 };
 use crate::refusal::{Failure, Refusal};
+use crate::rights::READ;
 
 /// Nanoseconds that a session stays open unless it is renewed.
 pub const SESSION_NS: u64 = 600_000_000_000;
@@ -94,20 +95,24 @@ impl Execution<'_> {
         Ok(self.view.record(&session_key(id))?.ok_or(Refusal::UnknownSession)?)
     }
 
+    /// Holds a version for who reads it, and may. It may be gone though it was held before: room is
+    /// made of what is held, too.
     pub(super) fn hold(&mut self, id: SessionId, content: ContentId) -> Result<Answer, Failure> {
         let mut session = self.session(id)?;
+        let inode: Option<Inode> = self.view.record(&inode_key(content.inode))?;
+        let inode = inode.ok_or(Refusal::NoContent)?;
+        let current = inode.content();
+        let is_current = current.is_some_and(|current| current.version == content.version);
+        if !is_current && self.view.record::<KeptVersion>(&content.key())?.is_none() {
+            return Err(Refusal::NoContent.into());
+        }
+        self.caller.check(&inode, READ)?;
         let key = session_hold_key(id, content);
         if self.view.has(Table::SessionHold, &key)? {
             return Ok(Answer::Done);
         }
         if session.hold_count >= HOLDS_MAX {
             return Err(Refusal::TooManyHolds.into());
-        }
-        let inode: Option<Inode> = self.view.record(&inode_key(content.inode))?;
-        let current = inode.as_ref().and_then(|inode| inode.content());
-        let is_current = current.is_some_and(|current| current.version == content.version);
-        if !is_current && self.view.record::<KeptVersion>(&content.key())?.is_none() {
-            return Err(Refusal::NoContent.into());
         }
         session.hold_count += 1;
         self.view.set(session_key(id), &session);

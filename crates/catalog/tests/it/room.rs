@@ -1,5 +1,11 @@
 //! Disks that are full of what stays for readers only.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use byname_catalog::engine::{
+    Engine, EngineError, MemoryEngine, Row, Rows, Span, Table, Transaction, Writes,
+};
 use byname_catalog::id::{ContentId, DiskId};
 use byname_catalog::{
     AddDisk, Answer, AttributeChanges, Command, Create, Limits, Policy, PolicyChanges, Publish,
@@ -14,7 +20,11 @@ const CAPACITY: u64 = 1000;
 
 /// A site with a directory whose content goes to two small disks.
 fn site() -> (TestSite, [DiskId; 2]) {
-    let (mut site, _) = TestSite::in_memory();
+    site_over(Arc::new(TestEngine::default()))
+}
+
+fn site_over(engine: Arc<dyn Engine>) -> (TestSite, [DiskId; 2]) {
+    let mut site = TestSite::new(engine);
     let disks = ["x", "y"].map(|server| {
         let (space, label) = ("small".into(), "room".into());
         let add = AddDisk { space, server: server.into(), label, capacity_bytes: CAPACITY };
@@ -56,7 +66,7 @@ fn what_is_replaced_again_and_again_fills_no_disk() {
 }
 
 #[test]
-fn what_is_held_or_has_a_name_or_would_not_be_enough_stays() {
+fn what_has_a_name_or_would_not_be_enough_stays() {
     let (mut site, [disk, _]) = site();
     let [first, second] = [300, 310].map(|size| site.put("anna", "d/f", size));
     // More than there is, and more than there would be.
@@ -64,9 +74,6 @@ fn what_is_held_or_has_a_name_or_would_not_be_enough_stays() {
         assert_eq!(site.create("bert", "d/g", size), Err(Refusal::NoSpace));
         assert!(is_kept(&site, disk, first) && is_kept(&site, disk, second));
     }
-    site.run("bert", Command::Hold { content: first }).unwrap();
-    assert_eq!(site.create("bert", "d/g", 500), Err(Refusal::NoSpace));
-    site.run("bert", Command::Release { content: first }).unwrap();
     let ticket = site.create("bert", "d/g", 500).unwrap();
     assert!(!is_kept(&site, disk, first) && is_kept(&site, disk, second));
     site.commit("bert", &ticket, 500).unwrap();
@@ -111,7 +118,7 @@ fn one_user_reserves_half_of_the_room_that_others_have_left() {
     assert_eq!(of_anna.len(), 6);
     let of_bert = begin_all(&mut site, "bert", size);
     assert_eq!(of_bert.len(), 3, "half of the other half");
-    site.take_over(std::sync::Arc::new(engine));
+    site.take_over(Arc::new(engine));
     let too_much = Err(Refusal::TooMuchReserved);
     assert_eq!(site.create("anna", "d/more", 1), too_much);
     assert_eq!(site.create("bert", "d/more", size), too_much);
@@ -213,4 +220,116 @@ fn what_is_reserved_is_known_after_each_command_and_within_a_batch() {
         answers.iter().map(Result::is_ok).collect::<Vec<_>>(),
         [true, true, true, true, false]
     );
+}
+
+/// Nobody pays for what is replaced, so to hold it must fill no disk.
+#[test]
+fn what_is_held_ends_last_and_not_unless_the_space_is_full() {
+    let (mut site, [disk, _]) = site();
+    let [held, free, _last] = [300, 300, 300].map(|size| site.put("anna", "d/f", size));
+    site.run("bert", Command::Hold { content: held }).unwrap();
+    site.put("bert", "d/g", 300);
+    assert!(is_kept(&site, disk, held), "the other one was enough");
+    assert!(!is_kept(&site, disk, free));
+    site.put("bert", "d/h", 300);
+    assert!(!is_kept(&site, disk, held));
+    // Who comes by it again hears that it is gone; the session goes on, and ends as ever.
+    let again = Command::Hold { content: held };
+    assert_eq!(site.run("bert", again), Err(Refusal::NoContent));
+    site.run("bert", Command::Release { content: held }).unwrap();
+    // The same of a file that was removed.
+    let removed = site.reader("op").entry(&place("d/h")).unwrap().inode.content().unwrap().version;
+    let removed = ContentId { inode: site.entry("d/h").unwrap().id, version: removed };
+    site.run("bert", Command::Hold { content: removed }).unwrap();
+    site.run("bert", Command::Unlink { place: place("d/h") }).unwrap();
+    site.put("anna", "d/i", 300);
+    assert!(!is_kept(&site, disk, removed));
+    site.run("bert", Command::EndSession).unwrap();
+    site.assert_consistent();
+}
+
+#[test]
+fn who_may_not_read_a_file_holds_no_version_of_it() {
+    let (mut site, _) = site();
+    let [old, current] = [10, 20].map(|size| site.put("anna", "d/f", size));
+    let changes = AttributeChanges { mode: Some(0o600), ..AttributeChanges::default() };
+    site.run("anna", Command::SetAttributes { place: place("d/f"), changes }).unwrap();
+    for content in [old, current] {
+        let hold = Command::Hold { content };
+        assert_eq!(site.run("bert", hold.clone()), Err(Refusal::AccessDenied));
+        assert_eq!(site.run("anna", hold), Ok(Answer::Done));
+    }
+}
+
+/// Whoever asks for what nobody can have, or what he may not have, has no rows looked through.
+#[test]
+fn no_room_is_looked_for_in_vain() {
+    let engine = Arc::new(Watched::default());
+    let (mut site, _) = site_over(Arc::clone(&engine) as Arc<dyn Engine>);
+    let changes = AttributeChanges { owner: Some("bert".into()), ..AttributeChanges::default() };
+    site.put("anna", "d/f", 500);
+    site.put("anna", "d/f", 300);
+    site.put("anna", "d/b", 10);
+    site.run("op", Command::SetAttributes { place: place("d/b"), changes }).unwrap();
+    let limits = Limits { bytes: 100, ..Limits::NONE };
+    let subject = Subject::User("bert".into());
+    site.run("op", Command::SetLimits { subject, limits }).unwrap();
+    let looks = |site: &mut TestSite, user: &str, size: u64| {
+        let create = Create {
+            place: place("d/new"),
+            mode: 0o644,
+            size_max: size,
+            publish: Publish::AtCommit,
+            exclusive: false,
+            policy: PolicyChanges::default(),
+        };
+        let submission = site.submission(user, Command::Create(create));
+        let before = engine.looks.load(Ordering::Relaxed);
+        let outcome = site.submit(&submission).unwrap().map(drop);
+        (outcome, engine.looks.load(Ordering::Relaxed) - before)
+    };
+    assert_eq!(looks(&mut site, "anna", CAPACITY + 1), (Err(Refusal::NoSpace), 0));
+    assert_eq!(looks(&mut site, "bert", 500), (Err(Refusal::UserQuota), 0));
+    assert_eq!(looks(&mut site, "anna", CAPACITY), (Err(Refusal::NoSpace), 1));
+    assert_eq!(looks(&mut site, "anna", 600), (Ok(()), 1));
+}
+
+/// Counts how often due work is looked through.
+#[derive(Default)]
+struct Watched {
+    engine: MemoryEngine,
+    looks: AtomicUsize,
+}
+
+struct WatchedTransaction<'a> {
+    inner: Box<dyn Transaction + 'a>,
+    looks: &'a AtomicUsize,
+}
+
+impl Engine for Watched {
+    fn snapshot(&self) -> Result<Box<dyn Rows + '_>, EngineError> {
+        self.engine.snapshot()
+    }
+
+    fn begin(&self) -> Result<Box<dyn Transaction + '_>, EngineError> {
+        let (inner, looks) = (self.engine.begin()?, &self.looks);
+        Ok(Box::new(WatchedTransaction { inner, looks }))
+    }
+}
+
+impl Rows for WatchedTransaction<'_> {
+    fn get(&self, table: Table, key: &[u8]) -> Result<Option<Vec<u8>>, EngineError> {
+        self.inner.get(table, key)
+    }
+
+    fn range(&self, table: Table, span: Span<'_>, limit: usize) -> Result<Vec<Row>, EngineError> {
+        self.looks.fetch_add(usize::from(table == Table::Expiry), Ordering::Relaxed);
+        self.inner.range(table, span, limit)
+    }
+}
+
+impl Transaction for WatchedTransaction<'_> {
+    fn commit(self: Box<Self>, writes: &Writes) -> Result<(), EngineError> {
+        self.inner.commit(writes)
+    }
 }
