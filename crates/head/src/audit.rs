@@ -8,6 +8,8 @@ mod files;
 
 pub(crate) use files::{AuditFiles, Position};
 
+use std::collections::VecDeque;
+
 use byname_catalog::id::{InodeId, LeaseEpoch};
 use byname_catalog::{
     AddKey, Answer, AttributeChanges, Caller, Command, Create, Failure, Grant, KeyHolder, LendKey,
@@ -22,6 +24,10 @@ const UNKNOWN_PER_S: u32 = 10;
 /// Characters of one value, at most: all of a line has to fit a packet.
 const VALUE_CHARS_MAX: usize = 1000;
 const SECOND_NS: u64 = 1_000_000_000;
+/// Questions that are known again.
+const ASKED_MAX: usize = 64;
+/// Time after which the same question is another one.
+const AGAIN_NS: u64 = 60 * SECOND_NS;
 
 /// Lines that are to be written.
 #[derive(Debug, Default)]
@@ -29,6 +35,8 @@ pub(crate) struct Audit {
     lines: Vec<Value>,
     /// The second, lines of it about nobody knows whom, and how many more there were.
     unknown: (u64, u32, u64),
+    /// The last questions by which something is done, the latest first, and when they came.
+    asked: VecDeque<((Caller, String), u64)>,
 }
 
 impl Audit {
@@ -48,18 +56,7 @@ impl Audit {
         let mut line = Map::new();
         line.insert("at_ns".into(), at_ns.into());
         line.insert("term".into(), epoch.0.into());
-        match &submission.caller {
-            Caller::User(user) => line.insert("user".into(), user.as_str().into()),
-            Caller::Door(SpokenFor { door, user, groups }) => {
-                line.insert("user".into(), user.as_str().into());
-                if !groups.is_empty() {
-                    line.insert("said_groups".into(), groups.clone().into());
-                }
-                line.insert("door".into(), door.as_str().into())
-            }
-            Caller::Disk(disk) => line.insert("disk".into(), disk.0.into()),
-            Caller::Head => None,
-        };
+        name_caller(&submission.caller, &mut line);
         if let Some(request) = &submission.request {
             line.insert("session".into(), request.session.0.into());
         }
@@ -76,6 +73,37 @@ impl Audit {
             line.insert("reason".into(), bounded(reason).into());
         }
         self.lines.push(Value::Object(line));
+    }
+
+    /// Notes what came of a question by which something is done. Who waits for it asks it again and
+    /// again, which is noted as one.
+    pub(crate) fn asked(
+        &mut self,
+        (epoch, at_ns): (LeaseEpoch, u64),
+        (caller, question): (&Caller, &[u8]),
+        outcome: &Result<Vec<u8>, Failure>,
+    ) {
+        let question = String::from_utf8_lossy(question).into_owned();
+        let (subject, about) = question.split_once(' ').unwrap_or((&question, ""));
+        let mut line = Map::new();
+        line.insert("at_ns".into(), at_ns.into());
+        line.insert("term".into(), epoch.0.into());
+        name_caller(caller, &mut line);
+        line.insert("command".into(), subject.into());
+        line.insert("about".into(), bounded(about.to_owned()).into());
+        let reason = outcome.as_ref().err().map(ToString::to_string);
+        line.insert("outcome".into(), if reason.is_none() { "done" } else { "refused" }.into());
+        if let Some(reason) = reason {
+            line.insert("reason".into(), bounded(reason).into());
+        }
+        let asked = (caller.clone(), question);
+        let known = self.asked.iter().position(|(known, _)| *known == asked);
+        let last_ns = known.and_then(|at| self.asked.remove(at)).map(|(_, last_ns)| last_ns);
+        self.asked.push_front((asked, at_ns));
+        self.asked.truncate(ASKED_MAX);
+        if last_ns.is_none_or(|last_ns| at_ns.saturating_sub(last_ns) > AGAIN_NS) {
+            self.lines.push(Value::Object(line));
+        }
     }
 
     /// Notes what was refused before anybody knew whose it was.
@@ -116,6 +144,21 @@ impl Audit {
     pub(crate) fn take(&mut self) -> Vec<Value> {
         std::mem::take(&mut self.lines)
     }
+}
+
+fn name_caller(caller: &Caller, line: &mut Map<String, Value>) {
+    match caller {
+        Caller::User(user) => line.insert("user".into(), user.as_str().into()),
+        Caller::Door(SpokenFor { door, user, groups }) => {
+            line.insert("user".into(), user.as_str().into());
+            if !groups.is_empty() {
+                line.insert("said_groups".into(), groups.clone().into());
+            }
+            line.insert("door".into(), door.as_str().into())
+        }
+        Caller::Disk(disk) => line.insert("disk".into(), disk.0.into()),
+        Caller::Head => None,
+    };
 }
 
 fn bounded(text: String) -> String {
@@ -281,6 +324,8 @@ fn describe_administration(command: &Command, put: &mut impl FnMut(&str, Value))
 
 #[cfg(test)]
 mod tests {
+    use byname_catalog::Refusal;
+
     use super::*;
 
     #[test]
@@ -296,6 +341,27 @@ mod tests {
         assert_eq!(lines.len(), 11);
         assert_eq!(lines[10]["not_shown"], 490);
         assert!(audit.take().is_empty());
+    }
+
+    #[test]
+    fn what_is_done_by_a_question_has_a_line_and_who_waits_for_it_no_more() {
+        let mut audit = Audit::default();
+        let mut ask = |at_s: u64, user: &str, question: &str, outcome| {
+            let at = (LeaseEpoch(1), at_s * SECOND_NS);
+            audit.asked(at, (&Caller::User(user.into()), question.as_bytes()), &outcome);
+            audit.take()
+        };
+        let first = ask(1, "op", "replicate 5 6 - 2 1", Ok(Vec::new()));
+        assert_eq!((first.len(), &first[0]["user"]), (1, &json!("op")));
+        assert_eq!(first[0]["command"], "replicate");
+        assert_eq!(first[0]["about"], "5 6 - 2 1");
+        for at_s in [2, 61, 120] {
+            assert_eq!(ask(at_s, "op", "replicate 5 6 - 2 1", Ok(Vec::new())), [] as [Value; 0]);
+        }
+        let refused = ask(120, "anna", "replicate 5 6 - 2 1", Err(Refusal::NotOperator.into()));
+        assert_eq!(refused[0]["outcome"], "refused");
+        assert_eq!(ask(120, "op", "fsck-begin repair", Ok(Vec::new())).len(), 1);
+        assert_eq!(ask(181, "op", "replicate 5 6 - 2 1", Ok(Vec::new())).len(), 1, "another one");
     }
 
     #[test]

@@ -44,6 +44,9 @@ use lines::{Lines, ROWS_MAX, number};
 const OPERATION: &str = "query";
 /// The subject of which the answer is signed by the site in any case.
 const SEAL: &str = "backup-seal";
+/// Subjects by which operators have something done that outlasts the answer.
+const DUTIES: [&str; 6] = [SEAL, "balance", "fsck-begin", "prove-disk", "prove-file", "replicate"];
+
 /// True for the name of a query's Interest.
 pub(crate) fn is_query(site: &SiteName, name: NameRef<'_>) -> bool {
     let prefix = site.command(OPERATION);
@@ -103,6 +106,12 @@ pub(crate) fn subject(question: &[u8]) -> String {
     let subject = text.split(' ').next().unwrap_or_default();
     let is_known = subject == SEAL || SUBJECTS.contains(&subject);
     format!("{OPERATION} {}", if is_known { subject } else { "others" })
+}
+
+/// True for a question by which something is done: it is administration, and audited as such.
+pub(crate) fn is_duty(question: &[u8]) -> bool {
+    let end = question.iter().position(|octet| *octet == b' ').unwrap_or(question.len());
+    DUTIES.iter().any(|duty| duty.as_bytes() == &question[..end])
 }
 
 /// What there is to answer from.

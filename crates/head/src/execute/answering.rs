@@ -10,7 +10,7 @@ use byname_site::{
     TermsDisk, Ticket,
 };
 
-use super::verifying::{parameters, signed_ms};
+use super::verifying::{not_lent, parameters, signed_ms};
 use super::{Executor, Refused, SECOND_NS, Verified, unreadable};
 use crate::commands::CommandAnswer;
 use crate::query;
@@ -95,11 +95,15 @@ impl Executor {
 
     /// Answers a question. Under keys a question counts once; a signed one for a while.
     pub(super) fn answer_query(
-        &self,
+        &mut self,
         interest: &Interest<'_>,
-        (caller, opened): (&Caller, Option<Opened>),
+        (caller, is_lent, opened): (&Caller, bool, Option<Opened>),
         unix_ns: u64,
     ) -> Result<CommandAnswer, Refused> {
+        let (_, question) = SpeaksFor::split(parameters(interest))?;
+        if is_lent && query::is_duty(question) {
+            return Err(not_lent());
+        }
         match &opened {
             Some(opened) if opened.is_repeated => {
                 let reason = "it was asked before under this number".to_owned();
@@ -112,10 +116,12 @@ impl Executor {
         let by = (&self.site, caller);
         let (engine, observations) = (self.catalog.engine(), &self.observations);
         let known = query::Known { engine, observations, unix_ns };
-        let (_, question) = SpeaksFor::split(parameters(interest))?;
         let answered = query::answer(known, by, question);
         let subject = query::subject(question);
         self.observations.traffic.note(caller, &subject, answered.is_err());
+        if let Some(audit) = self.audit.as_mut().filter(|_| query::is_duty(question)) {
+            audit.asked((self.catalog.epoch(), unix_ns), (caller, question), &answered);
+        }
         match answered {
             Ok(content) => {
                 let keys = keys.filter(|_| !query::is_for_others(interest));

@@ -99,13 +99,13 @@ impl Executor {
         };
         self.admit(&sender.who, Some(&caller), (reader, is_question, unix_ns))?;
         if is_question {
-            return self.answer_query(interest, (&caller, opened), unix_ns).map(Step::Answered);
+            let by = (&caller, sender.is_lent, opened);
+            return self.answer_query(interest, by, unix_ns).map(Step::Answered);
         }
         let packet = CommandPacket::decode(&self.site, interest)?;
         if !sender.may(&packet.command) {
             // Not executed, so the session goes on with the same number.
-            let reason = "a lent key neither administers the site nor ends other loans".to_owned();
-            return Err(Refused(HeadFailure::NotAuthentic, reason));
+            return Err(not_lent());
         }
         let request = packet.catalog_request();
         if let Some(opened) = &opened
@@ -224,6 +224,12 @@ impl Executor {
         let own = seed.and_then(|seed| Exchange::from_seed(&seed).ok());
         own.ok_or_else(|| Refused(HeadFailure::Engine, "there are no random numbers".to_owned()))
     }
+}
+
+/// The refusal of what a lent key may not have done.
+pub(super) fn not_lent() -> Refused {
+    let reason = "a lent key neither administers the site nor ends other loans".to_owned();
+    Refused(HeadFailure::NotAuthentic, reason)
 }
 
 /// Whoever signs for himself, and by which certificate. Keys of a session vouch for no others.

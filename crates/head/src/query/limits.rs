@@ -95,7 +95,12 @@ fn subject(key: &str) -> Result<Option<Subject>, Failure> {
 fn path(reader: &Reader<'_>, mut id: InodeId) -> Result<String, Failure> {
     let (mut names, asked) = (Vec::new(), id);
     while id != InodeId::ROOT {
-        let Detail::Directory { parent } = reader.entry(&Place::inode(id))?.inode.detail else {
+        let inode = match reader.entry(&Place::inode(id)) {
+            // It is in the trash, say, or below what this user may not search.
+            Err(Failure::Refused(_)) => return Ok(format!("#{}", asked.0)),
+            entry => entry?.inode,
+        };
+        let Detail::Directory { parent } = inode.detail else {
             return Ok(format!("#{}", asked.0));
         };
         match name_in(reader, parent, id)? {

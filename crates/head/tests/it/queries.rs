@@ -1,6 +1,6 @@
 //! What users ask about paths, which no cache answers.
 
-use byname_catalog::{AttributeChanges, Command, EntryName, Place};
+use byname_catalog::{AttributeChanges, Command, EntryName, Place, TrashPolicy};
 use byname_head::{Described, Describer, Rates};
 use byname_packet::{Data, InterestBuilder, SignatureExtra};
 use byname_security::base64;
@@ -12,7 +12,7 @@ use crate::paths::put;
 use crate::support::{TestHead, place};
 
 /// The content of the answer to a query, by the operator or anna.
-fn asked(head: &mut TestHead, is_operator: bool, text: &str) -> Vec<u8> {
+pub(crate) fn asked(head: &mut TestHead, is_operator: bool, text: &str) -> Vec<u8> {
     let stamp = head.stamp();
     let extra =
         SignatureExtra { nonce: Some(&stamp.nonce), time_ms: Some(stamp.time_ms), seq_num: None };
@@ -126,6 +126,38 @@ fn entries_come_in_pages_with_any_names_and_only_to_those_who_may_list() {
     head.done(Command::SetAttributes { place: place("d"), changes });
     let data = asked(&mut head, false, "entries /test/site/d");
     assert!(Reply::decode(&head.site, &Data::decode(&data).unwrap()).is_err());
+}
+
+/// One tree in the trash, which has no path, would leave nobody any list.
+#[test]
+fn quotas_are_listed_while_a_tree_that_has_one_is_in_the_trash() {
+    let mut head = TestHead::new();
+    let trash = TrashPolicy { is_on: true, keep_ns: u64::MAX, bytes_max: u64::MAX };
+    head.done(Command::SetTrash { place: place("/"), policy: trash });
+    for path in ["t", "t/deep", "shut", "shut/tree"] {
+        head.done(Command::MakeDirectory { place: place(path), mode: 0o700 });
+    }
+    for path in ["t/deep", "shut/tree"] {
+        head.done(Command::MakeTree { place: place(path) });
+    }
+    head.done(Command::RemoveAll { place: place("t") });
+    let listed = |head: &mut TestHead, is_operator| {
+        let data = asked(head, is_operator, "quotas");
+        let content = Data::decode(&data).unwrap().content.to_vec();
+        let text = String::from_utf8(content).unwrap();
+        let lines = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+        let trees = lines.filter(|line| line["kind"] == "tree");
+        let mut names: Vec<String> =
+            trees.map(|line| line["name"].as_str().unwrap().to_owned()).collect();
+        names.sort();
+        names
+    };
+    let by_operator = listed(&mut head, true);
+    let [numbered, top, path] = by_operator.as_slice() else { panic!("{by_operator:?}") };
+    assert!(numbered.starts_with('#'), "{numbered}");
+    assert_eq!((top.as_str(), path.as_str()), ("/", "/shut/tree"));
+    let by_anna = listed(&mut head, false);
+    assert!(by_anna.contains(numbered) && !by_anna.contains(path), "{by_anna:?}");
 }
 
 #[test]

@@ -10,6 +10,7 @@ use byname_site::{
     Transcript,
 };
 
+use crate::queries::asked;
 use crate::support::{Holder, NOW_NS, TestHead, add_key, done, place};
 
 const SECOND_NS: u64 = 1_000_000_000;
@@ -182,6 +183,12 @@ fn keys_end_with_the_key_of_their_user() {
     assert_eq!(failure(anna.run(&mut head, "f")), NO_KEYS);
 }
 
+/// What the operator's question is answered by, if not by lines.
+fn outcome_of(head: &mut TestHead, question: &str) -> Outcome {
+    let data = asked(head, true, question);
+    Reply::decode(&head.site, &Data::decode(&data).unwrap()).unwrap().outcome
+}
+
 /// Otherwise whoever got hold of an operator's token would make himself a key that stays.
 #[test]
 fn what_a_lent_key_does_ends_with_it() {
@@ -216,6 +223,17 @@ fn what_a_lent_key_does_ends_with_it() {
         assert_eq!(failure, HeadFailure::NotAuthentic, "{command:?}");
         assert!(reason.contains("a lent key"), "{reason}");
     }
+    // By some questions something is done.
+    let seal = format!("backup-seal {}", "0".repeat(64));
+    let space = "balance main 5 -";
+    for question in ["replicate 5 6 - 2 1", space, "fsck-begin repair", "prove-disk 1 5", &seal] {
+        let Outcome::Failed { failure, reason } = outcome_of(&mut head, question) else {
+            panic!("{question} was answered")
+        };
+        assert_eq!(failure, HeadFailure::NotAuthentic, "{question}");
+        assert!(reason.contains("a lent key"), "{reason}");
+    }
+    assert!(!asked(&mut head, true, "status").is_empty());
     done(head.run(true, Command::MakeDirectory { place: place("as-ever"), mode: 0o755 }));
     done(head.run(true, Command::RecallKey { name: lent_name }));
     head.operator = own;
