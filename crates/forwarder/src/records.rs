@@ -102,6 +102,12 @@ impl Records {
         self.incoming.iter().any(|record| record.is_traced)
     }
 
+    /// Returns whether `face` was not asked, or so long ago that no answer is expected any more.
+    /// Consumers that repeat an Interest keep it pending for longer than any face may take.
+    pub(crate) fn is_unused(&self, face: FaceId, now_ns: u64) -> bool {
+        self.out_record(face).is_none_or(|record| record.expires_ns <= now_ns)
+    }
+
     /// Returns whether an answer from some face is still expected at `now_ns`.
     pub fn is_awaited(&self, now_ns: u64) -> bool {
         self.outgoing.iter().any(|r| r.nacked.is_none() && r.expires_ns > now_ns)

@@ -77,7 +77,7 @@ impl Strategy for Access {
         if ask_others(context, send) {
             return Decision::Forward;
         }
-        common_nack(context.records).map_or(Decision::Suppress, Decision::Reject)
+        common_nack(context.records, context.now_ns).map_or(Decision::Suppress, Decision::Reject)
     }
 
     fn on_data(&self, answer: Answer<'_>) {
@@ -100,10 +100,11 @@ fn ask_last_working(context: &mut Context<'_>) -> Option<FaceId> {
     Some(face)
 }
 
-/// Sends to every next hop that this Interest has not gone to; false if there is none.
+/// Sends to every next hop that this Interest has not gone to, or too long ago; false if there is
+/// none.
 fn ask_others(context: &Context<'_>, send: &mut Vec<FaceId>) -> bool {
     let others = context.hops.iter().map(|hop| hop.face);
-    send.extend(others.filter(|face| context.records.out_record(*face).is_none()));
+    send.extend(others.filter(|face| context.records.is_unused(*face, context.now_ns)));
     !send.is_empty()
 }
 

@@ -180,7 +180,8 @@ impl Strategy for Asf {
                 self.ask(context, next, send);
                 Decision::Forward
             }
-            None => common_nack(context.records).map_or(Decision::Suppress, Decision::Reject),
+            None => common_nack(context.records, context.now_ns)
+                .map_or(Decision::Suppress, Decision::Reject),
         }
     }
 
@@ -209,7 +210,7 @@ impl Strategy for Asf {
     }
 }
 
-/// The best hop that this Interest was not sent to yet.
+/// The best hop that this Interest was not sent to yet, or too long ago.
 fn untried(asf: &Asf, context: &Context<'_>) -> Option<FaceId> {
-    asf.best(context, |face| context.records.out_record(face).is_none())
+    asf.best(context, |face| context.records.is_unused(face, context.now_ns))
 }

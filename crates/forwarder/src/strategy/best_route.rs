@@ -75,12 +75,11 @@ impl Strategy for BestRoute {
             send.extend(next);
             return next.map_or(Decision::Suppress, |_| Decision::Forward);
         }
-        let next = preferred(context).find(|face| context.records.out_record(*face).is_none());
-        if let Some(next) = next {
+        if let Some(next) = first_unused(context) {
             send.push(next);
             return Decision::Forward;
         }
-        common_nack(context.records).map_or(Decision::Suppress, Decision::Reject)
+        common_nack(context.records, context.now_ns).map_or(Decision::Suppress, Decision::Reject)
     }
 
     fn on_data(&self, answer: Answer<'_>) {
@@ -132,11 +131,7 @@ fn due_probe(context: &mut Context<'_>, best: FaceId) -> Option<FaceId> {
 
 /// The cheapest hop from which no answer is awaited.
 fn first_unused(context: &Context<'_>) -> Option<FaceId> {
-    let is_unused = |face: FaceId| match context.records.out_record(face) {
-        Some(record) => record.expires_ns <= context.now_ns,
-        None => true,
-    };
-    preferred(context).find(|face| is_unused(*face))
+    preferred(context).find(|face| context.records.is_unused(*face, context.now_ns))
 }
 
 /// Place where a refused retransmission goes, if every answer that may still come is overdue: to a

@@ -48,6 +48,6 @@ impl Strategy for Multicast {
     }
 
     fn on_nack(&self, context: &mut Context<'_>, _send: &mut Vec<FaceId>) -> Decision {
-        common_nack(context.records).map_or(Decision::Suppress, Decision::Reject)
+        common_nack(context.records, context.now_ns).map_or(Decision::Suppress, Decision::Reject)
     }
 }

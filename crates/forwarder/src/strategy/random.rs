@@ -49,7 +49,7 @@ impl Strategy for Random {
         } else {
             records.suppression_ns = 0;
         }
-        let untried = |hop: &&NextHop| records.out_record(hop.face).is_none();
+        let untried = |hop: &&NextHop| records.is_unused(hop.face, context.now_ns);
         let next = draw(context.hops.iter().filter(untried), context.random)
             .or_else(|| draw(context.hops.iter(), context.random));
         send.extend(next);
@@ -61,12 +61,12 @@ impl Strategy for Random {
         if records.is_awaited(*now_ns) {
             return Decision::Suppress;
         }
-        let untried = |hop: &&NextHop| records.out_record(hop.face).is_none();
+        let untried = |hop: &&NextHop| records.is_unused(hop.face, *now_ns);
         if let Some(next) = draw(hops.iter().filter(untried), *random) {
             send.push(next);
             return Decision::Forward;
         }
-        common_nack(records).map_or(Decision::Suppress, Decision::Reject)
+        common_nack(records, *now_ns).map_or(Decision::Suppress, Decision::Reject)
     }
 }
 

@@ -3,17 +3,18 @@
 use byname_packet::lp::nack_reason;
 
 use super::api::{Context, Decision};
-use crate::records::Records;
+use crate::records::{OutRecord, Records};
 
-/// The reason to pass on when every face asked has answered with a Nack: the mildest of them,
-/// because it is the one that leaves most hope. `None` while an answer is still possible.
-pub(super) fn common_nack(records: &Records) -> Option<u64> {
+/// The reason to pass on when every face asked has answered with a Nack, or not in time: the mildest
+/// of them, because it is the one that leaves most hope. `None` while an answer is still possible.
+pub(super) fn common_nack(records: &Records, now_ns: u64) -> Option<u64> {
     let severity = |reason: u64| match reason {
         nack_reason::NONE => u64::MAX,
         other => other,
     };
     let mut mildest = None;
-    for record in &records.outgoing {
+    let is_silent = |record: &&OutRecord| record.nacked.is_none() && record.expires_ns <= now_ns;
+    for record in records.outgoing.iter().filter(|record| !is_silent(record)) {
         let reason = record.nacked?;
         if mildest.is_none_or(|known| severity(reason) < severity(known)) {
             mildest = Some(reason);

@@ -63,6 +63,35 @@ fn a_refusal_disturbs_nobody_whose_answer_may_still_come() {
 }
 
 /// The silent one is asked once for each retransmission, whatever the others say.
+/// A consumer repeats what the second way was asked for and did not answer, so that it stays
+/// pending for longer than an answer takes. The second way is away meanwhile and comes back: it is
+/// asked, and not only the one that refuses. Without it the consumer hears that there is none.
+#[test]
+fn who_did_not_answer_in_time_is_asked_again() {
+    for comes_back in [true, false] {
+        let (mut bench, consumer, best, second) = two_ways();
+        let first = bench.interest(consumer, "/a/1", 1);
+        let sent = bench.nack(best, &first[0].wire, nack_reason::NO_ROUTE);
+        assert_eq!(faces(&sent), [second]);
+        assert!(bench.forwarder.remove_route(&name("/a"), second, 0));
+        for nonce in 2..5 {
+            bench.wait_ms(1300);
+            let sent = bench.interest(consumer, "/a/1", nonce);
+            assert_eq!(faces(&sent), [best]);
+            assert_eq!(bench.nack(best, &sent[0].wire, nack_reason::NO_ROUTE), [], "it may come");
+        }
+        if comes_back {
+            bench.route("/a", second, 20);
+        }
+        bench.wait_ms(1300);
+        let sent = bench.interest(consumer, "/a/1", 5);
+        assert_eq!(faces(&sent), [best]);
+        let sent = bench.nack(best, &sent[0].wire, nack_reason::NO_ROUTE);
+        let next = if comes_back { second } else { consumer };
+        assert_eq!((faces(&sent), sent[0].nack.is_some()), (vec![next], !comes_back));
+    }
+}
+
 #[test]
 fn refusals_do_not_go_round() {
     let (mut bench, consumer, best, second) = two_ways();
