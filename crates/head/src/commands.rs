@@ -15,6 +15,7 @@
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
+use byname_packet::Interest;
 use byname_packet::lp::nack_reason;
 use byname_transfer::server::{Arrival, Asker, Echo, FaceId, Now, Outgoing};
 
@@ -39,8 +40,30 @@ pub struct Waiting {
     name: Vec<u8>,
     /// When it came.
     came_ns: u64,
-    /// When nobody waits for an answer any more.
+}
+
+/// Whoever waits for the answer to a command.
+#[derive(Debug, Default)]
+struct Awaited {
+    /// Where it came from, and the Nonce that it had last: the one by which a forwarder knows a
+    /// Nack.
+    echoes: Vec<(Echo, Option<[u8; 4]>)>,
+    /// When nobody waits any more.
     expires_ns: u64,
+}
+
+impl Awaited {
+    fn add(&mut self, echo: Echo, arrival: &Arrival<'_>, now_ns: u64) {
+        let lifetime_ns = arrival.interest.lifetime_ms_or_default().saturating_mul(1_000_000);
+        self.expires_ns = self.expires_ns.max(now_ns.saturating_add(lifetime_ns));
+        let came = (echo, arrival.interest.nonce);
+        let known = self.echoes.iter().position(|(other, _)| other.asker() == came.0.asker());
+        match known {
+            Some(at) => self.echoes[at] = came,
+            None if self.echoes.len() < ECHOES_MAX => self.echoes.push(came),
+            None => {}
+        }
+    }
 }
 
 /// Answer to a command of a batch.
@@ -100,8 +123,8 @@ pub struct Commands {
     queues: BTreeMap<AskerKey, Queue>,
     /// Whose turn was the last.
     turn: Option<AskerKey>,
-    /// Whom to answer, by the name of the command, with the Interest for a Nack.
-    echoes: HashMap<Vec<u8>, Vec<Echo>>,
+    /// Whom to answer, by the name of the command.
+    awaited: HashMap<Vec<u8>, Awaited>,
     in_flight: Vec<Waiting>,
     is_busy: bool,
     bytes: usize,
@@ -120,27 +143,18 @@ impl Commands {
             self.counters.forged += 1;
             return;
         }
-        if let Some(echoes) = self.echoes.get_mut(name) {
+        if let Some(awaited) = self.awaited.get_mut(name) {
             self.counters.joined += 1;
-            if echoes.len() < ECHOES_MAX {
-                echoes.push(echo);
-            }
-            return;
+            return awaited.add(echo, arrival, now.now_ns);
         }
         let asker = key_of(echo.asker());
         if !self.has_room(asker, wire.len()) {
             self.counters.congested += 1;
             return self.out.push_back(echo.nack(wire, nack_reason::CONGESTION));
         }
-        let lifetime_ns = arrival.interest.lifetime_ms_or_default().saturating_mul(1_000_000);
-        let waiting = Waiting {
-            wire: wire.to_vec(),
-            name: name.to_vec(),
-            came_ns: now.now_ns,
-            expires_ns: now.now_ns.saturating_add(lifetime_ns),
-        };
+        let waiting = Waiting { wire: wire.to_vec(), name: name.to_vec(), came_ns: now.now_ns };
         self.bytes += wire.len();
-        self.echoes.insert(name.to_vec(), vec![echo]);
+        self.awaited.entry(name.to_vec()).or_default().add(echo, arrival, now.now_ns);
         let queue = self.queues.entry(asker).or_default();
         queue.bytes += wire.len();
         queue.waiting.push_back(waiting);
@@ -148,7 +162,7 @@ impl Commands {
 
     /// Nobody holds more than is free, so there is room for whoever comes next.
     fn has_room(&self, asker: AskerKey, bytes: usize) -> bool {
-        let free = COMMANDS_MAX.saturating_sub(self.echoes.len());
+        let free = COMMANDS_MAX.saturating_sub(self.awaited.len());
         let free_bytes = COMMAND_BYTES_MAX.saturating_sub(self.bytes);
         let held = self.queues.get(&asker);
         let (held, held_bytes) = held.map_or((0, 0), |of| (of.waiting.len(), of.bytes));
@@ -166,7 +180,8 @@ impl Commands {
             let waited_ns = now.now_ns.saturating_sub(waiting.came_ns);
             self.counters.waited_ns = self.counters.waited_ns.saturating_add(waited_ns);
             self.counters.longest_wait_ns = self.counters.longest_wait_ns.max(waited_ns);
-            if waiting.expires_ns <= now.now_ns {
+            let awaited = self.awaited.get(&waiting.name);
+            if awaited.is_none_or(|awaited| awaited.expires_ns <= now.now_ns) {
                 self.counters.expired += 1;
                 self.forget(&waiting);
             } else {
@@ -197,9 +212,9 @@ impl Commands {
         Some(waiting)
     }
 
-    fn forget(&mut self, waiting: &Waiting) -> Vec<Echo> {
+    fn forget(&mut self, waiting: &Waiting) -> Awaited {
         self.bytes -= waiting.wire.len();
-        self.echoes.remove(&waiting.name).unwrap_or_default()
+        self.awaited.remove(&waiting.name).unwrap_or_default()
     }
 
     /// Takes the answers of the batch in flight, in its order.
@@ -207,12 +222,12 @@ impl Commands {
         let batch = std::mem::take(&mut self.in_flight);
         self.is_busy = false;
         for (waiting, answer) in batch.into_iter().zip(answers) {
-            for echo in self.forget(&waiting) {
+            for (echo, nonce) in self.forget(&waiting).echoes {
                 let packet = match &answer {
                     CommandAnswer::Data(data) => echo.wrap(data),
                     CommandAnswer::Nack => {
                         self.counters.nacked += 1;
-                        echo.nack(&waiting.wire, nack_reason::NONE)
+                        echo.nack(&with_nonce(&waiting.wire, nonce), nack_reason::NONE)
                     }
                 };
                 self.out.push_back(packet);
@@ -239,8 +254,16 @@ impl Commands {
 
     /// Commands that wait or are in flight.
     pub fn pending(&self) -> usize {
-        self.echoes.len()
+        self.awaited.len()
     }
+}
+
+/// The Interest as it came with another Nonce. Nobody takes a Nack to a Nonce that it has replaced.
+fn with_nonce(wire: &[u8], nonce: Option<[u8; 4]>) -> Vec<u8> {
+    let (Ok(interest), Some(nonce)) = (Interest::decode(wire), nonce) else { return wire.to_vec() };
+    let mut repeated = Vec::with_capacity(wire.len());
+    interest.encode_forwarded(nonce, interest.hop_limit, &mut repeated);
+    repeated
 }
 
 fn key_of(Asker { face: FaceId(face), behind }: Asker) -> AskerKey {

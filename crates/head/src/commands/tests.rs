@@ -95,6 +95,37 @@ fn a_repeated_interest_joins_the_one_that_waits_or_is_in_flight() {
     assert_eq!(commands.counters().joined, 2);
 }
 
+/// A forwarder drops a Nack to a Nonce that has been replaced: whoever asks would hear nothing of a
+/// head that does not lead any more, and wait.
+#[test]
+fn a_nack_has_the_nonce_of_the_last_repetition() {
+    let mut commands = Commands::default();
+    let wires = [[1; 4], [2; 4]].map(|nonce| {
+        let mut wire = Vec::new();
+        Interest::decode(&command(7, 1)).unwrap().encode_forwarded(nonce, None, &mut wire);
+        wire
+    });
+    handle(&mut commands, (1, 1), &wires[0], NOW);
+    commands.poll_batch(NOW).unwrap();
+    for _ in 0..2 * ECHOES_MAX {
+        handle(&mut commands, (1, 1), &wires[1], NOW);
+    }
+    commands.handle_answers(vec![CommandAnswer::Nack]);
+    let packet = commands.poll_transmit().unwrap();
+    let link = LpPacket::decode(&packet.wire).unwrap();
+    assert_eq!(link.fragment.map(<[u8]>::to_vec), Some(wires[1].clone()));
+    assert_eq!(commands.poll_transmit(), None, "one answer is enough for one who asks");
+}
+
+#[test]
+fn who_repeats_a_command_waits_for_its_answer() {
+    let mut commands = Commands::default();
+    ask(&mut commands, (1, 1), 1, NOW);
+    ask(&mut commands, (1, 1), 1, Now { now_ns: 900_000_000, ..NOW });
+    let batch = commands.poll_batch(Now { now_ns: 1_500_000_000, ..NOW }).unwrap();
+    assert_eq!((batch.len(), commands.counters().expired), (1, 0));
+}
+
 #[test]
 fn who_sends_many_delays_himself() {
     let mut commands = Commands::default();
