@@ -142,7 +142,11 @@ impl Execution<'_> {
             }
             Some(attempt) if attempt.disks.contains(&disk) => Resolution::Wait,
             Some(_) => Resolution::Drop,
-            None if is_known => Resolution::Drop,
+            None if is_known => {
+                // A receipt that this disk gave before it asked must not count any more.
+                self.view.mark(Table::Drop, Replica::key(disk, content));
+                Resolution::Drop
+            }
             None => Resolution::Unknown,
         };
         Ok(Answer::Resolved(resolution))

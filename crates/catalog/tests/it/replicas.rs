@@ -4,6 +4,7 @@
 use byname_catalog::id::{ContentId, DiskId};
 use byname_catalog::{
     Answer, Caller, Command, Disk, DiskChanges, DiskState, MoveReplica, Receipt, Refusal,
+    Resolution,
 };
 
 use crate::support::{TestSite, sums};
@@ -21,6 +22,11 @@ fn moved(site: &TestSite, content: ContentId, (from, to): (DiskId, DiskId)) -> M
 
 fn carry_out(site: &mut TestSite, moved: MoveReplica) -> Result<Answer, Refusal> {
     site.run_as(Caller::Head, Command::MoveReplica(moved))
+}
+
+fn resolve(site: &mut TestSite, disk: DiskId, content: ContentId) -> Answer {
+    let generation = site.reader("op").disk(disk).unwrap().generation;
+    site.run_as(Caller::Disk(disk), Command::Resolve { generation, content }).unwrap()
 }
 
 /// A site with a file; its content, a disk that has it, and one that has not.
@@ -51,6 +57,18 @@ fn a_replica_that_moves_is_counted_where_it_comes_and_dropped_where_it_was() {
     assert_eq!(site.reader("op").drops(from, 9).unwrap(), [content]);
     let back = moved(&site, content, (to, from));
     assert_eq!(carry_out(&mut site, back), Err(Refusal::UnknownDisk), "it is about to drop it");
+}
+
+#[test]
+fn a_receipt_does_not_count_after_its_disk_was_told_to_drop() {
+    let (mut site, content, (from, to)) = site();
+    let receipt_on_its_way = moved(&site, content, (from, to));
+    assert_eq!(resolve(&mut site, to, content), Answer::Resolved(Resolution::Drop));
+    assert_eq!(site.reader("op").drops(to, 9).unwrap(), [content]);
+    assert_eq!(carry_out(&mut site, receipt_on_its_way), Err(Refusal::UnknownDisk));
+    site.assert_consistent();
+    let replicas = site.entry("f").unwrap().inode.content().unwrap().replicas.clone();
+    assert!(replicas.contains(&from) && !replicas.contains(&to), "{replicas:?}");
 }
 
 #[test]
