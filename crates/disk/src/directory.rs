@@ -194,8 +194,9 @@ impl DiskDirectory {
     /// Begins to take content of `size` octets.
     ///
     /// # Errors
-    /// [`StoreFailure`]; the room is asked for now.
+    /// [`StoreFailure`]; the room is asked for now. [`StoreFailure::Stopped`]: it was dropped.
     pub fn begin(&self, content: ContentId, size: u64) -> Result<Incoming, StoreFailure> {
+        self.refuse_dropped(content)?;
         self.put_aside(content)?;
         Incoming::begin(self.layout.clone(), content, size)
     }
@@ -206,6 +207,7 @@ impl DiskDirectory {
         content: ContentId,
         bytes: u64,
     ) -> Result<Incoming, StoreFailure> {
+        self.refuse_dropped(content)?;
         self.put_aside(content)?;
         Incoming::open(self.layout.clone(), content, bytes)
     }
@@ -213,6 +215,16 @@ impl DiskDirectory {
     /// What is remembered of files that are rewritten.
     pub(crate) fn growths(&self) -> &Arc<Growths> {
         &self.growths
+    }
+
+    /// What has a tombstone would be deleted at the next start, whoever has a receipt for it by
+    /// then. In memory only the latest dropped contents are known.
+    fn refuse_dropped(&self, content: ContentId) -> Result<(), StoreFailure> {
+        match self.layout.tombstone(content).try_exists() {
+            Ok(false) => Ok(()),
+            Ok(true) => Err(StoreFailure::Stopped),
+            Err(error) => Err(StoreFailure::of(&error)),
+        }
     }
 
     fn put_all_aside(&self) -> Result<(), StoreFailure> {

@@ -314,6 +314,16 @@ fn what_was_dropped_stays_dropped_whatever_a_crash_left() {
 }
 
 #[test]
+fn content_that_was_dropped_is_not_taken_again_whatever_is_remembered() {
+    let parent = tempfile::tempdir().unwrap();
+    let root = new_disk(parent.path());
+    let (disk, _) = open(&root);
+    store(&disk, b"octets");
+    disk.remove(CONTENT).unwrap();
+    assert_eq!(disk.begin(CONTENT, 6).err(), Some(StoreFailure::Stopped));
+}
+
+#[test]
 fn the_highest_epoch_survives() {
     let parent = tempfile::tempdir().unwrap();
     let root = new_disk(parent.path());
