@@ -43,7 +43,9 @@ pub use command::{
 };
 pub use log::LogRecord;
 pub use mend::mend;
-pub use moving::{TakeRow, adopt_site, copy_rows, each_row_but_site, give_up_site, site_of};
+pub use moving::{
+    Standing, TakeRow, adopt_site, copy_rows, each_row_but_site, give_up_site, site_of,
+};
 pub use name::{EntryName, LABEL_BYTES_MAX, NAME_BYTES_MAX, PATH_NAMES_MAX, Place};
 pub use ops::{ATTEMPT_NS, KEPT_NS, LOAN_NS_MAX, SESSION_IDLE_NS, SESSION_NS, SLOT_COUNT};
 pub use query::{NamedEntry, PAGE_ROWS_MAX, Quota, Reader, Resolved, TrashPage, TrashWalk};

@@ -6,8 +6,8 @@
 //!
 //! Both engines are nobody else's meanwhile.
 
-use crate::engine::{Engine, EngineError, Span, Table, Writes};
-use crate::record::{SITE_KEY, Site};
+use crate::engine::{Engine, EngineError, Rows, Span, Table, Writes};
+use crate::record::{COUNTERS_KEY, LEASE_KEY, SITE_KEY, Site};
 use crate::view::read;
 
 /// Takes the rows of an engine one by one: table, key, value.
@@ -76,14 +76,39 @@ pub fn adopt_site(from: &dyn Engine, to: &dyn Engine) -> Result<(), EngineError>
     to.begin()?.commit(&writes)
 }
 
-/// Makes an engine no site's any more; its rows stay.
+/// Who led last in an engine, and how far it was: what a head changes before anything else.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Standing([Option<Vec<u8>>; 2]);
+
+impl Standing {
+    /// As it is now.
+    ///
+    /// # Errors
+    /// [`EngineError`].
+    pub fn of(engine: &dyn Engine) -> Result<Self, EngineError> {
+        Self::in_rows(&*engine.snapshot()?)
+    }
+
+    fn in_rows<R: Rows + ?Sized>(rows: &R) -> Result<Self, EngineError> {
+        let of = |key: &[u8]| rows.get(Table::Meta, key);
+        Ok(Self([of(LEASE_KEY)?, of(COUNTERS_KEY)?]))
+    }
+}
+
+/// Makes an engine no site's any more; its rows stay. False, with nothing done, if a head has led
+/// there since the standing: what it was told would be lost. That nobody else has an engine is
+/// known by a connection, which can break.
 ///
 /// # Errors
 /// [`EngineError`].
-pub fn give_up_site(engine: &dyn Engine) -> Result<(), EngineError> {
+pub fn give_up_site(engine: &dyn Engine, since: &Standing) -> Result<bool, EngineError> {
+    let transaction = engine.begin()?;
+    if Standing::in_rows(&*transaction)? != *since {
+        return Ok(false);
+    }
     let mut writes = Writes::default();
     writes.delete(Table::Meta, SITE_KEY.to_vec());
-    engine.begin()?.commit(&writes)
+    transaction.commit(&writes).map(|()| true)
 }
 
 /// Rows that follow one another: all that are in a span.

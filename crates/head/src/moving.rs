@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use byname_catalog::engine::{Engine, EngineError};
-use byname_catalog::{adopt_site, copy_rows, each_row_but_site, give_up_site, site_of};
+use byname_catalog::{Standing, adopt_site, copy_rows, each_row_but_site, give_up_site, site_of};
 
 use crate::engine::{AddressError, EngineAddress};
 use crate::head::HeadError;
@@ -39,6 +39,9 @@ pub enum MoveError {
         /// Digest of what was copied.
         wanted: String,
     },
+    /// A head has led meanwhile, and may have acknowledged what the copy lacks.
+    #[error("a head has led while the catalog was copied: end all heads, and move it again")]
+    Changed,
     /// There is no site.
     #[error(transparent)]
     NoSite(#[from] HeadError),
@@ -70,6 +73,7 @@ pub fn move_engine(
     let (old, new) = (&*old, &*new);
     let is_new_there = site_of(new)?.is_some();
     let is_old_there = site_of(old)?.is_some();
+    let since = Standing::of(old)?;
     if !is_new_there {
         if !is_old_there {
             return Err(no_site().into());
@@ -87,7 +91,10 @@ pub fn move_engine(
     }
     if is_old_there {
         adopt_site(old, new)?;
-        give_up_site(old)?;
+        if !give_up_site(old, &since)? {
+            give_up_site(new, &Standing::of(new)?)?;
+            return Err(MoveError::Changed);
+        }
     }
     to.note(directory)?;
     Ok(Moved { rows, digest: *wanted.as_bytes() })

@@ -2,7 +2,8 @@
 
 use byname_catalog::engine::{CommitFault, Engine, Span, Table, Writes};
 use byname_catalog::{
-    CatalogError, adopt_site, copy_rows, each_row_but_site, give_up_site, initialise, site_of,
+    CatalogError, Standing, adopt_site, copy_rows, each_row_but_site, give_up_site, initialise,
+    site_of,
 };
 
 use crate::support::{SITE, TestSite, setup};
@@ -25,13 +26,18 @@ fn a_copy_has_the_same_rows_and_becomes_the_site_at_its_end() {
         site.put("op", &format!("f{number}"), 10);
     }
     let new = TestEngine::default();
+    let before = Standing::of(&old).unwrap();
+    site.put("op", "later", 10);
+    assert!(!give_up_site(&old, &before).unwrap(), "a copy from then would lack a file");
+    assert_eq!(site_of(&old).unwrap(), Some(SITE.to_vec()));
+    let since = Standing::of(&old).unwrap();
     let mut heard = 0;
     copy_rows(&old, &new, &mut |count| heard = count).unwrap();
     assert_eq!(rows(&new), rows(&old));
     assert!(heard > 2048 && heard == rows(&old).len() as u64, "{heard}");
     assert_eq!(site_of(&new).unwrap(), None, "not before it is whole and proved");
     adopt_site(&old, &new).unwrap();
-    give_up_site(&old).unwrap();
+    assert!(give_up_site(&old, &since).unwrap());
     assert_eq!((site_of(&old).unwrap(), site_of(&new).unwrap()), (None, Some(SITE.to_vec())));
     let again = initialise(&old, &setup(), 1);
     assert!(
