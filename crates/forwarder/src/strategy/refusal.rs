@@ -5,8 +5,9 @@ use byname_packet::lp::nack_reason;
 use super::api::{Context, Decision};
 use crate::records::{OutRecord, Records};
 
-/// The reason to pass on when every face asked has answered with a Nack, or not in time: the mildest
-/// of them, because it is the one that leaves most hope. `None` while an answer is still possible.
+/// The reason to pass on when every face asked has answered with a Nack, or not in time: the
+/// mildest of them, because it is the one that leaves most hope. `None` while an answer is still
+/// possible.
 pub(super) fn common_nack(records: &Records, now_ns: u64) -> Option<u64> {
     let severity = |reason: u64| match reason {
         nack_reason::NONE => u64::MAX,
