@@ -64,7 +64,9 @@ impl From<MoveError> for Failure {
             MoveError::Occupied => {
                 Self::new(Code::LocalDisk, text).hint("give a database that is empty")
             }
-            MoveError::Differs { .. } | MoveError::Engine(_) => Self::new(Code::LocalDisk, text),
+            MoveError::Differs { .. } | MoveError::Changed | MoveError::Engine(_) => {
+                Self::new(Code::LocalDisk, text)
+            }
         }
     }
 }
