@@ -42,8 +42,11 @@ const SECOND_NS: u64 = 1_000_000_000;
 const IN_FLIGHT_MAX: usize = 32;
 /// Rows of a disk that one look takes.
 const PAGE_ROWS: usize = 256;
-/// Time for which a ticket of the head's is good, and after which another disk is asked.
+/// Time in which nothing comes after which another disk is asked.
 const PATIENCE_NS: u64 = 120 * SECOND_NS;
+/// Octets a second that come at least: for a content's time is measured by it, which a ticket of
+/// the head's is good for.
+const LEAST_BYTES_PER_S: u64 = 4 << 20;
 /// Time in which a transaction is done that was handed over.
 const SETTLING_NS: u64 = 30 * SECOND_NS;
 /// Pause after a disk was looked through in vain.
@@ -117,6 +120,11 @@ struct Copying {
     size: u64,
     to: DiskName,
     wire: Vec<u8>,
+    /// What has come, by the disk's word.
+    received_bytes: u64,
+    /// When another disk is asked, if nothing more comes,
+    stalled_ns: u64,
+    /// and however much has come.
     until_ns: u64,
 }
 
@@ -155,7 +163,9 @@ pub(crate) struct RepairOrder {
 pub(crate) enum Told {
     /// It is there.
     Stored(Receipt),
-    /// It is on its way, or nothing was heard.
+    /// So much of it is there.
+    Pulling(u64),
+    /// Nothing was heard, or not now.
     Wait,
     /// This disk does not take it.
     Refused,
@@ -268,6 +278,14 @@ impl Repairs {
     ) -> Option<Command> {
         match told {
             Told::Wait => None,
+            Told::Pulling(received_bytes) => {
+                let copying = self.in_flight.get_mut(&order.content)?;
+                if received_bytes > copying.received_bytes {
+                    copying.received_bytes = received_bytes;
+                    copying.stalled_ns = now_ns.saturating_add(PATIENCE_NS);
+                }
+                None
+            }
             Told::Refused => {
                 let copying = self.in_flight.remove(&order.content)?;
                 self.refuse(order.content, order.to.id);
@@ -366,8 +384,10 @@ impl Repairs {
         {
             allowance.take(size);
         }
-        let until_ns = scene.now_ns.saturating_add(PATIENCE_NS);
-        self.in_flight.insert(content, Copying { task, size, to, wire, until_ns });
+        let stalled_ns = scene.now_ns.saturating_add(PATIENCE_NS);
+        let until_ns = scene.now_ns.saturating_add(time_for(size));
+        let copying = Copying { task, size, to, wire, received_bytes: 0, stalled_ns, until_ns };
+        self.in_flight.insert(content, copying);
         Begun::Yes
     }
 
@@ -390,7 +410,7 @@ impl Repairs {
             epoch: orderer.epoch,
             size_max: claim.size,
             receipt_count: 1,
-            expires_ns: unix_ns.saturating_add(PATIENCE_NS),
+            expires_ns: unix_ns.saturating_add(time_for(claim.size)),
             disks: vec![TermsDisk { name: to.clone(), generation }],
             origin: None,
         };
@@ -406,7 +426,8 @@ impl Repairs {
     }
 
     fn give_up_late(&mut self, now_ns: u64) {
-        let late = self.in_flight.extract_if(.., |_, copying| copying.until_ns <= now_ns);
+        let is_late = |copying: &Copying| copying.until_ns.min(copying.stalled_ns) <= now_ns;
+        let late = self.in_flight.extract_if(.., |_, copying| is_late(copying));
         for (content, copying) in late.collect::<Vec<_>>() {
             self.refuse(content, copying.to.id);
         }
@@ -419,4 +440,9 @@ impl Repairs {
         }
         self.refused.insert((content, disk));
     }
+}
+
+/// Time that a content of this size may take.
+fn time_for(size: u64) -> u64 {
+    PATIENCE_NS.saturating_add((size / LEAST_BYTES_PER_S).saturating_mul(SECOND_NS))
 }

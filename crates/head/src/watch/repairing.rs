@@ -71,7 +71,7 @@ fn told(keys: &Keys<'_>, order: &RepairOrder, wire: &[u8]) -> Told {
         }
     };
     match answer {
-        InsertAnswer::Pulling { .. } => Told::Wait,
+        InsertAnswer::Pulling { received_bytes, .. } => Told::Pulling(received_bytes),
         InsertAnswer::Refused(why) if why.is_retryable() => Told::Wait,
         InsertAnswer::Refused(why) => {
             tracing::info!(%why, disk = order.to.id.0, "a disk does not take a replica");

@@ -29,6 +29,8 @@ fn put(head: &mut TestHead, path: &str, size: u64) {
 #[derive(Clone, Copy)]
 enum Says {
     Pulling,
+    /// So much has come.
+    Received(u64),
     Stored,
     Refused(DiskRefusal),
 }
@@ -97,6 +99,9 @@ impl Scene {
         let holder = &self.head.disks[index].1;
         let answer = match says {
             Says::Pulling => InsertAnswer::Pulling { received_bytes: 0, again_ms: 200 },
+            Says::Received(received_bytes) => {
+                InsertAnswer::Pulling { received_bytes, again_ms: 200 }
+            }
             Says::Refused(why) => InsertAnswer::Refused(why),
             Says::Stored => {
                 let size = self.head.reader().content(*content).unwrap().size;
@@ -156,6 +161,29 @@ fn a_disk_that_is_busy_for_long_is_asked_anew_and_one_that_refuses_another_time(
         });
         assert_eq!((scene.has(0), scene.has(2)), (0, 1));
     }
+}
+
+/// A large content takes its time: nobody else is asked for it while it comes, and somebody is when
+/// it comes no more.
+#[test]
+fn a_pull_lasts_for_as_long_as_something_comes() {
+    let size = 20 << 30;
+    let mut scene = Scene::new(1, size);
+    scene.set_disk(0, drained());
+    let first = scene.turn(|_| Says::Pulling);
+    assert_eq!(first.len(), 1);
+    for minute in 1..30 {
+        scene.pass(60 * SECOND_NS);
+        let sent = scene.turn(|_| Says::Received(minute << 29));
+        assert!(sent == first, "the same order in minute {minute}");
+    }
+    let stalled = |scene: &mut Scene| {
+        scene.pass(50 * SECOND_NS);
+        scene.turn(|_| Says::Received(29 << 29))
+    };
+    assert!(stalled(&mut scene) == first && stalled(&mut scene) == first);
+    let again = (0..10).find_map(|_| Some(stalled(&mut scene)).filter(|sent| *sent != first));
+    assert!(again.is_some(), "it is given up when nothing comes for two minutes");
 }
 
 #[test]
