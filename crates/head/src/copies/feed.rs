@@ -124,37 +124,40 @@ impl Feed {
         stamp: &mut dyn FnMut() -> Stamp,
     ) -> Result<(), FeedError> {
         while self.sent.len() < WINDOW {
-            let is_marked = self.read(engine)?;
+            self.read(engine)?;
             while self.uncut.len() >= ROWS_BYTES_MAX {
                 self.cut((ROWS_BYTES_MAX, None), sender, disk, stamp())?;
             }
-            if is_marked {
-                self.cut((self.uncut.len(), Some(self.from)), sender, disk, stamp())?;
-                self.marked = Some(self.from);
-            } else if self.base.is_none() && self.marked == Some(self.from) {
+            if self.base.is_some() || self.from < self.until {
+                continue;
+            }
+            if self.marked == Some(self.from) {
                 break;
             }
+            self.cut((self.uncut.len(), Some(self.from)), sender, disk, stamp())?;
+            self.marked = Some(self.from);
         }
         Ok(())
     }
 
-    /// Reads more; true if what was read is complete.
-    fn read(&mut self, engine: &dyn Engine) -> Result<bool, FeedError> {
-        if let Some(last) = self.base.take() {
+    /// Reads more. What fails is read again from the same place: a copy without what could not be
+    /// read would pass for a whole one.
+    fn read(&mut self, engine: &dyn Engine) -> Result<(), FeedError> {
+        if let Some(last) = &self.base {
             let after = last.as_ref().map(|(table, key)| (*table, key.as_slice()));
             let rows = engine.snapshot().map_err(Failure::from)?;
             let page = export(&*rows, after, PAGE).map_err(Failure::from)?;
+            let until = Reader::new(engine, &Caller::Head)?.last_transaction()?;
             let is_last = page.len() < PAGE;
             let end = page.last().map(|row| (row.table, row.key.clone()));
             page.into_iter().for_each(|row| RowChange::from(row).encode(&mut self.uncut));
-            let reader = Reader::new(engine, &Caller::Head)?;
-            self.until = reader.last_transaction()?;
+            self.until = until;
             self.base = (!is_last).then_some(end);
-            return Ok(is_last && self.from == self.until);
+            return Ok(());
         }
         let missing = self.until.0.saturating_sub(self.from.0);
         if missing == 0 {
-            return Ok(false);
+            return Ok(());
         }
         let reader = Reader::new(engine, &Caller::Head)?;
         let page = usize::try_from(missing).map_or(PAGE, |missing| missing.min(PAGE));
@@ -167,7 +170,7 @@ impl Feed {
         }
         RowChange::of(&records).iter().for_each(|change| change.encode(&mut self.uncut));
         self.from = last;
-        Ok(self.from >= self.until)
+        Ok(())
     }
 
     fn cut(

@@ -1,8 +1,9 @@
 //! Copies on disks of the test: they take what is next and nothing else, and lose answers.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 
-use byname_catalog::engine::{Engine, MemoryEngine};
+use byname_catalog::engine::{Engine, EngineError, MemoryEngine, Rows, Transaction};
 use byname_catalog::id::{LeaseEpoch, SessionId};
 use byname_catalog::{
     AddDisk, Answer, BaseRow, Catalog, Command, DiskChanges, Place, Policy, Request, RowChange,
@@ -249,6 +250,57 @@ fn every_disk_gets_all_rows_and_then_the_changes() {
     }
     let reports = copies.reports();
     assert!(reports.values().all(|it| it.through == site.latest() && it.problem.is_none()));
+}
+
+/// An engine whose rows others change: every third state is moved on when it is asked for.
+struct Unsteady {
+    engine: Arc<dyn Engine>,
+    asked: AtomicU32,
+}
+
+impl Engine for Unsteady {
+    fn snapshot(&self) -> Result<Box<dyn Rows + '_>, EngineError> {
+        match self.asked.fetch_add(1, Ordering::Relaxed) % 3 {
+            2 => Err(EngineError::Conflict),
+            _ => self.engine.snapshot(),
+        }
+    }
+
+    fn begin(&self) -> Result<Box<dyn Transaction + '_>, EngineError> {
+        self.engine.begin()
+    }
+}
+
+/// A page of rows that could not be read is read again: without it the copy would pass for whole,
+/// or the head wait for ever for what it believed to have told.
+#[test]
+fn rows_that_move_while_they_are_read_are_read_again() {
+    let mut site = Site::new(1);
+    site.make_directories(0..1000);
+    let (mut copies, mut disks) = (site.copies(), BTreeMap::<DiskId, FakeDisk>::new());
+    let unsteady = Unsteady { engine: site.engine.clone(), asked: AtomicU32::new(0) };
+    copies.begin_round(&*site.engine).unwrap();
+    let sender = Sender { site: &site.name, epoch: LeaseEpoch(1), signer: &site.signer };
+    let mut stamp = || Stamp { time_ms: 1, nonce: [1; 8] };
+    let mut moved = 0;
+    loop {
+        let orders = match copies.orders(&unsteady, &sender, &mut stamp) {
+            Err(Failure::Engine(EngineError::Conflict)) => {
+                moved += 1;
+                continue;
+            }
+            orders => orders.unwrap(),
+        };
+        if orders.is_empty() {
+            break;
+        }
+        for CopyOrder { disk, wire, .. } in orders {
+            let answer = disks.entry(disk).or_default().answer(&site.name, &wire);
+            copies.handle(&*site.engine, (disk, Some(answer)), NOW_S).unwrap();
+        }
+    }
+    assert!(moved > 1, "{moved}");
+    assert_eq!(disks.values().next().unwrap().rows(), (site.latest(), all_rows(&*site.engine)));
 }
 
 /// Under load there is always something new: an order for every few transactions would cost more
