@@ -144,7 +144,7 @@ impl Stage<'_> {
         let files = || self.acknowledged.load(Ordering::Relaxed);
         let directories = || self.told.lock().unwrap().len();
         let before = (files(), directories());
-        // One command of each client may be under way.
+        // One command of each client may be in flight.
         let go_on = || files() > before.0 + 2 && directories() > before.1 + 2;
         wait_for("clients that go on", go_on, || self.logs());
     }
